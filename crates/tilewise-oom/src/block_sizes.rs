@@ -63,6 +63,20 @@ fn in_metadata(text: &str) -> Vec<BlockSize> {
     sizes
 }
 
+/// The sizes of a call that makes a kernel's blocks: `BlockSizes(b=256, h=256, v=2048)`.
+pub(crate) fn in_call(text: &str) -> Vec<BlockSize> {
+    let mut sizes = Vec::new();
+    let Some((_, behind)) = text.split_once("BlockSizes(") else { return sizes };
+    let arguments = behind.split_once(')').map_or("", |(arguments, _)| arguments);
+    for (name, size) in arguments.split(',').filter_map(|argument| argument.split_once('=')) {
+        let name = name.trim();
+        if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            add(&mut sizes, name, size.trim());
+        }
+    }
+    sizes
+}
+
 fn in_name(name: &str) -> Vec<BlockSize> {
     let mut sizes = Vec::new();
     if let Some((rest, names)) = IN_ORDER.iter().find_map(|(begins, names)| Some((name.strip_prefix(begins)?, names))) {
@@ -135,6 +149,14 @@ mod tests {
         assert_eq!(told(transpose), sizes(&[("n_tile", 32), ("m_tile", 64)]));
         let quantized = [("batch_block_size", 128), ("out_block_size", 512), ("in_block_size", 1024)];
         assert_eq!(told("%quantized_matmul_kernel_128_512_1024.1"), sizes(&quantized));
+    }
+
+    #[test]
+    fn calls_have_sizes() {
+        let called = super::in_call("BlockSizes(b=256, v = 2048, x=f(1), 3)").into_iter();
+        let called: Vec<(String, u64)> = called.map(|each| (each.name, each.size)).collect();
+        assert_eq!(called, sizes(&[("b", 256), ("v", 2048)]));
+        assert_eq!((super::in_call("BlockSizes("), super::in_call("")), (Vec::new(), Vec::new()));
     }
 
     #[test]

@@ -15,12 +15,14 @@ pub enum Framework {
     TorchXla,
     /// TensorFlow: `TPUCompileOp`, `StatefulPartitionedCall`, `op_type="Conv2D"`.
     TensorFlow,
-    /// A front end of XLA in another language than Python: Reactant (Julia), EXLA (Elixir).
-    OtherLanguage,
+    /// Reactant, of Julia.
+    Reactant,
+    /// EXLA, of Elixir.
+    Exla,
 }
 
 /// Signs, the surest first: PyTorch's kernels are JAX's, and both run on parts of TensorFlow.
-const SIGNS: [(&[&str], Framework); 9] = [
+const SIGNS: [(&[&str], Framework); 10] = [
     // The class of an error is its client's, whatever else the text names.
     (&["jaxlib.xla_extension.XlaRuntimeError", "jax.errors.JaxRuntimeError"], Framework::Jax),
     (
@@ -51,11 +53,9 @@ const SIGNS: [(&[&str], Framework); 9] = [
         ],
         Framework::Torch,
     ),
-    (
-        &["Reactant", "LoadError:", ".jl:", "EXLA", "`iex`", "iex(", "[error] Execution of", "(RuntimeError)"],
-        Framework::OtherLanguage,
-    ),
-    (&["jit(", "'jit_", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
+    (&["Reactant", "LoadError:", ".jl:"], Framework::Reactant),
+    (&["EXLA", "`iex`", "iex(", "[error] Execution of", "(RuntimeError)", "[info] XLA service"], Framework::Exla),
+    (&["jit(", "'jit_", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "XlaRuntimeError", "pallas_call"], Framework::Jax),
     // TensorFlow is external to JAX, and PyTorch/XLA has signs of its own.
     (&["external/org_tensorflow/"], Framework::Jax),
     (
@@ -105,7 +105,8 @@ impl Framework {
             Self::Torch => "torch",
             Self::TorchXla => "torch_xla",
             Self::TensorFlow => "tensorflow",
-            Self::OtherLanguage => "other_language",
+            Self::Reactant => "reactant",
+            Self::Exla => "exla",
         }
     }
 

@@ -4,10 +4,11 @@ use crate::entry::{Entry, WrittenShape};
 use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
+use crate::job::Gpu;
 use crate::message::Message;
 use crate::text::size::PrintedSize;
 use crate::verdict::{OomVerdict, UntiledMachine};
-use tilewise::Shape;
+use tilewise::{Shape, tpu::Generation};
 
 /// A request of at most this many bytes is small: if it fails, others hold the memory.
 const SMALL: u64 = 64 << 20;
@@ -163,7 +164,7 @@ impl Message {
             })
         } else if self.asks_for("results") || !self.holds_the_most() && (self.asks_little() || self.is_small_on_gpu()) {
             Some(OomVerdict::Reservation)
-        } else if self.asks_for("temporaries") || used.bytes() > LARGEST_GPU {
+        } else if self.asks_for("temporaries") || self.smaller_gpu().is_some() || used.bytes() > LARGEST_GPU {
             Some(OomVerdict::Size)
         } else {
             None
@@ -190,6 +191,31 @@ impl Message {
     pub fn asks_for_a_quarter(&self) -> bool {
         let all = self.capacity.as_ref().map_or(LARGEST_GPU, PrintedSize::bytes);
         self.used.as_ref().is_some_and(|used| used.bytes() > all / 4)
+    }
+
+    /// Bytes of the memory of the message's device: as printed, else of the GPU or of a core of the TPU that the text names.
+    ///
+    /// ```
+    /// let text = "On a free Colab GPU (T4): Out of memory while trying to allocate 1049100288 bytes.";
+    /// assert_eq!(tilewise_oom::Message::parse(text)?.device_bytes(), Some(16 << 30));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn device_bytes(&self) -> Option<u64> {
+        let of_tpu = |generation: Generation| generation.core_hbm_bytes().unwrap_or_else(|| generation.hbm_bytes());
+        let of_name = match self.machine() {
+            Some(UntiledMachine::Gpu | UntiledMachine::Unnamed) => self.job.gpu.as_ref().map(|gpu| gpu.bytes),
+            None => self.generation.map(of_tpu),
+            _ => None,
+        };
+        self.capacity.as_ref().map(PrintedSize::bytes).or(of_name)
+    }
+
+    /// The GPU that the text names, if all that the program needs is more than its memory.
+    #[must_use]
+    pub fn smaller_gpu(&self) -> Option<&Gpu> {
+        let all = self.usage.as_ref().map(|usage| usage.total.bytes()).max(self.used.as_ref().map(PrintedSize::bytes));
+        self.job.gpu.as_ref().filter(|gpu| self.capacity.is_none() && all.is_some_and(|all| all > gpu.bytes))
     }
 
     /// Whether a host was asked for more memory than any has, so that the size itself is damaged.

@@ -73,7 +73,7 @@ pub use error::Error;
 pub use facts::{Fact, FactValue, Facts};
 pub use form::Form;
 pub use framework::Framework;
-pub use job::{Done, Job, Kept, ListedProcess, Model, PoolSettings, Run, Setting, Told, Way};
+pub use job::{Done, Gpu, Job, Kept, ListedProcess, Model, PoolSettings, Run, Setting, Told, Way};
 pub use level::Level;
 pub use message::Message;
 pub use occasion::Occasion;

@@ -99,10 +99,24 @@ pub struct Named {
     pub kernel: bool,
     /// A kernel of Pallas.
     pub pallas: bool,
-    /// A kernel whose code the text has.
-    pub kernel_code: bool,
+    /// A kernel that is the reader's: the text has its code, or calls it so.
+    pub own_kernel: bool,
     /// Attention.
     pub attention: bool,
+}
+
+/// Whether a line speaks of a kernel as the writer's: `our fused kernel`, `Writing a matmul kernel`.
+fn calls_kernel_own(text: &str) -> bool {
+    /// Bytes between the word and the kernel.
+    const NEAR: usize = 60;
+    const OWN: [&str; 8] = ["my ", "our ", "My ", "Our ", "riting a ", "wrote a ", "my own ", "custom "];
+    text.match_indices("kernel").any(|(at, _)| {
+        let line = text[..at].rsplit('\n').next().unwrap_or_default();
+        let from = (line.len().saturating_sub(NEAR)..=line.len()).find(|from| line.is_char_boundary(*from));
+        let near = &line[from.unwrap_or(line.len())..];
+        let near = near.rsplit(['.', ';', ':', '(']).next().unwrap_or_default();
+        OWN.iter().any(|word| near.contains(word))
+    })
 }
 
 impl Named {
@@ -112,7 +126,7 @@ impl Named {
             spills: has("register allocator spill"),
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
             pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
-            kernel_code: ["pl.BlockSpec(", "@triton.jit"].into_iter().any(has),
+            own_kernel: ["pl.BlockSpec(", "@triton.jit"].into_iter().any(has) || calls_kernel_own(text),
             attention: ["attention", "Attention"].into_iter().any(has),
         }
     }

@@ -64,7 +64,7 @@ impl Occasion {
             if code().any(divides_what_it_makes) {
                 return Some(Self::Division);
             }
-            if code().any(initializes) {
+            if code().any(initializes) || makes_layer(frame) {
                 return Some(Self::Weights);
             }
             code()
@@ -169,6 +169,11 @@ fn initializes(code: &str) -> bool {
     let Some((target, made)) = code.split_once('=') else { return false };
     let is_state = words(target.trim()).last().is_some_and(|word| NOUNS.contains(&word.as_str()));
     is_state && calls(made).any(|path| words(path).iter().any(|word| ["init", "initialize"].contains(&word.as_str())))
+}
+
+/// Whether a frame is Keras's method in which a layer makes its weights.
+fn makes_layer(frame: &Frame) -> bool {
+    frame.file.contains("keras") && frame.function.rsplit('.').next() == Some("build")
 }
 
 /// Whether a file is one of PyTorch's optimizers, which keep a state for each parameter.

@@ -1,7 +1,7 @@
 //! Parses a text: removes its surroundings, finds sentences, reads tables and lists, and puts the most important
 //! message first.
 
-use crate::block_sizes::{BlockSize, block_sizes};
+use crate::block_sizes::{BlockSize, block_sizes, in_call};
 use crate::candidates::{self, Candidate};
 use crate::device::{self, Device};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
@@ -58,7 +58,9 @@ impl Message {
             let is_of_core = is_of_core(&message);
             let of_name = || kernel.as_deref().map(block_sizes).unwrap_or_default();
             let listed = if is_of_core { sizes_of(&text, &message) } else { Vec::new() };
-            let block_sizes = if is_of_core && listed.is_empty() { of_name() } else { listed };
+            let named_sizes = if is_of_core && listed.is_empty() { of_name() } else { listed };
+            let is_of_kernel = is_of_core || message.form == Form::SharedMemory;
+            let block_sizes = if is_of_kernel && named_sizes.is_empty() { in_call(&text) } else { named_sizes };
             let is_of_gpu = message.form == Form::Gpu;
             let form = if is_of_gpu && is_of_autotuner(log, &message) { Form::GpuRetry } else { message.form };
             let mut facts = message.facts;

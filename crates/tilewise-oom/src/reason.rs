@@ -200,7 +200,12 @@ impl Message {
     fn reason_on_gpu(&self) -> Reason {
         let has = |fact| self.facts.has(fact);
         if has("handle") {
-            return if self.has_free_gpu() { Reason::Unsupported } else { Reason::Handle };
+            return match self.facts.size("free") {
+                Some(_) if self.has_free_gpu() => Reason::Unsupported,
+                // By the driver's own figure nothing is left beside the pool.
+                Some(_) => Reason::Library,
+                None => Reason::Handle,
+            };
         }
         if self.is_pool_of_rest() {
             return Reason::Taken;

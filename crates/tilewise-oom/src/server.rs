@@ -54,6 +54,17 @@ impl Server {
         }
     }
 
+    /// The server's flag for the devices between which it divides the model.
+    #[must_use]
+    pub fn devices_flag(self) -> &'static str {
+        match self {
+            Self::Vllm => "--tensor-parallel-size",
+            Self::Sglang => "--tp-size",
+            Self::TextGeneration => "--num-shard",
+            Self::TensorRt => "--tp_size",
+        }
+    }
+
     /// The server's option that captures fewer CUDA graphs, or none.
     #[must_use]
     pub fn graphs_option(self) -> &'static str {

@@ -272,6 +272,17 @@ pub(super) fn with_closed_over(mut advice: Vec<Recommendation>, message: &Messag
     advice
 }
 
+/// Puts an input first that is longer than the model's, where one array fails of a size that such an input has.
+pub(super) fn with_long_input(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    let [tokens, most] = match message.job.long_input {
+        Some(lengths) if message.job.run != Some(Run::Training) && message.asks_for_a_quarter() => lengths,
+        _ => return advice,
+    };
+    let finding = Finding::RunTime(RunTimeFinding::LongInput { tokens, most });
+    advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
+    advice
+}
+
 /// Puts the version first with which a job ran, where its text compares it with one that fails.
 pub(super) fn with_worked(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     if let Some(worked) = message.job.worked.clone() {
@@ -306,7 +317,8 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
     let at = usize::from(advice.first().is_some_and(is_sure));
     let exhausted = told.as_ref().filter(|told| told.is_exhausted).and(message.server);
     if let Some(server) = exhausted {
-        let finding = Finding::Cache(CacheFinding::NoPart(server));
+        let devices = message.job.server_devices;
+        let finding = Finding::Cache(CacheFinding::NoPart { server, devices });
         return vec![Recommendation::new(finding, Target::Process, message.framework)];
     }
     let found = told.map(|told| Finding::RunTime(RunTimeFinding::Told(told)));
@@ -327,21 +339,13 @@ fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Option<Memory
     } else {
         // A small request tells little of what is held; a sharded model may be of several devices' size.
         let is_request = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device) && message.server.is_none();
-        let all = memory_of_device(message).filter(|_| is_request && model.is_trained);
+        let is_loaded = matches!(message.occasion(), Some(Occasion::Load | Occasion::Weights));
+        let all = message.device_bytes().filter(|_| is_request && (model.is_trained || is_loaded));
         let most = if message.job.done.contains(&Done::Sharded) { 2 } else { u64::MAX };
         let asked = message.used.as_ref().map_or(0, PrintedSize::bytes);
         all.is_some_and(|all| asked < all / 8 && (all / 4 * 3..=all.saturating_mul(most)).contains(&model.bytes()))
     };
     is_whole.then_some(MemoryFinding::WholeModel(model))
-}
-
-/// The memory of the message's device, or of a core of the TPU that the text names.
-fn memory_of_device(message: &Message) -> Option<u64> {
-    let of_tpu = || {
-        let generation = message.generation.filter(|_| message.machine().is_none())?;
-        Some(generation.core_hbm_bytes().unwrap_or_else(|| generation.hbm_bytes()))
-    };
-    message.capacity.as_ref().map(PrintedSize::bytes).or_else(of_tpu)
 }
 
 /// The most bytes that the advice frees together; advice without a figure may free all that is missing.

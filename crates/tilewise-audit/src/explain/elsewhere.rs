@@ -94,7 +94,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     match message.form {
         Form::SharedMemory => {
-            let other = Some(OtherKernel).filter(|_| !message.named.kernel_code);
+            let other = Some(OtherKernel).filter(|_| !message.named.own_kernel);
             return [shared_memory(message)].into_iter().chain(other).collect();
         }
         Form::Autotuning if !message.lacks_workspace() => return vec![OtherKernel],
@@ -225,7 +225,8 @@ fn shared_memory(message: &Message) -> ElsewhereFinding {
     let figures = message.used.as_ref().zip(message.limit.as_ref());
     let percent = figures.map(|(used, limit)| limit.bytes().saturating_mul(100) / used.bytes().max(1));
     let fusion = message.facts.text("function").filter(|name| name.contains("fusion")).map(str::to_owned);
-    SharedMemory { percent, fusion, is_of_pallas: message.named.pallas, is_own: message.named.kernel_code }
+    let largest = message.block_sizes.iter().max_by_key(|each| each.size).cloned();
+    SharedMemory { percent, fusion, largest, is_of_pallas: message.named.pallas, is_own: message.named.own_kernel }
 }
 
 /// The tenths of a GPU's memory that a process may take where it overflows into the host's; `None` where that is set already,
@@ -236,7 +237,9 @@ fn unified(message: &Message) -> Option<u64> {
     const MOST: u64 = 40;
 
     let is_useful = !message.job.done.contains(&Done::UnifiedMemory) && message.job.run != Some(Run::Training);
-    let (asked, all) = (message.used.as_ref()?.bytes(), message.capacity.as_ref()?.bytes());
+    let total = message.usage.as_ref().map(|usage| usage.total.bytes());
+    let asked = total.max(message.used.as_ref().map(PrintedSize::bytes))?;
+    let all = message.device_bytes()?;
     let tenths = asked.saturating_mul(12).div_ceil(all.max(1));
     (is_possible && is_useful && tenths <= MOST).then_some(tenths)
 }

@@ -208,7 +208,12 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
         {
             BlockFinding::Fusion { cap }
         }
-        _ => BlockFinding::Unlisted { whole: whole(explanation), shrink: shrink(message), cap },
+        _ => BlockFinding::Unlisted {
+            whole: whole(explanation),
+            shrink: shrink(message),
+            cap,
+            is_own: message.named.own_kernel,
+        },
     }
 }
 

@@ -1,6 +1,7 @@
 //! The job beside a message: its settings, its code, and the steps that ran before the failure.
 
 mod done;
+mod gpu;
 mod growth;
 mod kept;
 mod model;
@@ -14,6 +15,7 @@ mod trials;
 mod turns;
 
 pub use done::Done;
+pub use gpu::Gpu;
 pub use kept::Kept;
 pub use model::Model;
 pub use pool_settings::PoolSettings;
@@ -58,6 +60,8 @@ pub struct Job {
     pub done: Vec<Done>,
     /// Its model, if the text names the size of one.
     pub model: Option<Model>,
+    /// The GPU that the text names, if it names one model.
+    pub gpu: Option<Gpu>,
     /// A line that shows an array as replicated.
     pub replicated: Option<String>,
     /// The rank of the process that asks for memory of the first GPU, which is another rank's.
@@ -74,8 +78,14 @@ pub struct Job {
     pub is_compiled_elsewhere: bool,
     /// The percentage of the memory that a server's weights and cache may fill, if the text sets one.
     pub memory_percent: Option<u64>,
+    /// The number of devices between which a server divides its model, if the text sets one.
+    pub server_devices: Option<u64>,
     /// The lowest percentage of a server's part of the memory that a sentence tells to have failed, too.
     pub memory_percent_in_vain: Option<u64>,
+    /// Tokens of an input that is longer than the model's, and the most that this was trained for.
+    pub long_input: Option<[u64; 2]>,
+    /// Whether the text names Keras.
+    pub names_keras: bool,
     /// Whether the text tells that a compiled function closes over an array.
     pub closes_over: bool,
     /// A version of a package with which it ran, where the text compares it with one that fails.
@@ -112,6 +122,7 @@ impl Job {
             told: Told::of(log),
             done: Done::all(log),
             model: Model::of(log),
+            gpu: Gpu::of(log),
             replicated: replicated::replicated(log),
             rank_on_first: rank_on_first(log),
             lists_no_process: processes::lists_none(&lower),
@@ -121,7 +132,10 @@ impl Job {
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
                 || REMOTE.iter().any(|sign| text.contains(sign)),
             memory_percent: server.and_then(|server| told::percent(text, server.memory_flag())),
+            server_devices: server.and_then(|server| told::count(text, server.devices_flag())),
             memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
+            long_input: long_input(text),
+            names_keras: lower.contains("keras"),
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             worked: Worked::of(&lower),
             occasion: prose::occasion(&lower).filter(is_possible),
@@ -145,6 +159,15 @@ impl Job {
 fn names_jax(text: &str) -> bool {
     const NAMES: [&str; 3] = ["jax", "jaxlib", "flax"];
     word::all(text).any(|(start, end)| NAMES.iter().any(|name| text[start..end].eq_ignore_ascii_case(name)))
+}
+
+/// The lengths in a warning of Hugging Face's tokenizers: `longer than the specified maximum sequence length for this model
+/// (115108 > 32768)`.
+fn long_input(text: &str) -> Option<[u64; 2]> {
+    let (_, behind) = text.rsplit_once("maximum sequence length for this model (")?;
+    let (tokens, most) = behind.split_once(')')?.0.split_once('>')?;
+    let lengths = [tokens.trim().parse().ok()?, most.trim().parse().ok()?];
+    (lengths[0] > lengths[1]).then_some(lengths)
 }
 
 /// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.
@@ -215,6 +238,13 @@ mod tests {
         let own = " Process 70410 has 10.12 GiB memory in use. Including non-PyTorch memory, this process has 9.87 GiB memory in use.";
         assert_eq!(of(1, 0, own), Some(1));
         assert_eq!((of(0, 0, others), of(5, 5, others), of(5, 0, "")), (None, None, None));
+    }
+
+    #[test]
+    fn inputs_that_are_too_long() {
+        let warned = "longer than the specified maximum sequence length for this model (115108 > 32768). Running";
+        assert_eq!(long_input(warned), Some([115_108, 32_768]));
+        assert_eq!((long_input("for this model (1 > 2)"), long_input("")), (None, None));
     }
 
     #[test]

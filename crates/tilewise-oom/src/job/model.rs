@@ -11,7 +11,25 @@ pub struct Model {
     pub parameters: u64,
     /// Whether the text speaks of training it, and not of adapters alone.
     pub is_trained: bool,
+    /// Bits of a weight where it only runs: 16 unless the text names a quantization.
+    pub bits: u8,
 }
+
+/// Words of quantizations, in lower case, and bits of a weight.
+const QUANTIZED: [(&str, u8); 12] = [
+    ("4bit", 4),
+    ("4-bit", 4),
+    ("int4", 4),
+    ("nf4", 4),
+    ("awq", 4),
+    ("gptq", 4),
+    ("q4_", 4),
+    ("8bit", 8),
+    ("8-bit", 8),
+    ("int8", 8),
+    ("fp8", 8),
+    ("q8_", 8),
+];
 
 impl Model {
     /// The model of a text that names one size: `gemma-2b`, `1.1 Billion Parameters`, `Total params: 573,228,546`.
@@ -23,13 +41,17 @@ impl Model {
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
         // Adapters leave the model itself without gradients and an optimizer's state.
         let is_trained = has(&["train", "Train"]) && !has(&["lora", "LoRA", "LORA", "peft"]);
-        sizes.all(|other| other == parameters).then_some(Self { parameters, is_trained })
+        let lower = text.to_ascii_lowercase();
+        let quantized = QUANTIZED.into_iter().find(|(word, _)| lower.contains(word));
+        let bits = quantized.map_or(16, |(_, bits)| bits);
+        sizes.all(|other| other == parameters).then_some(Self { parameters, is_trained, bits })
     }
 
-    /// Bytes of its weights in bfloat16; in training, with gradients and Adam's moments, all in f32.
+    /// Bytes of its weights; in training, with gradients and Adam's moments, all in f32.
     #[must_use]
     pub fn bytes(self) -> u64 {
-        self.parameters.saturating_mul(if self.is_trained { 16 } else { 2 })
+        let bits = if self.is_trained { 128 } else { u64::from(self.bits) };
+        self.parameters.saturating_mul(bits) / 8
     }
 }
 
@@ -83,6 +105,10 @@ mod tests {
         assert_eq!(of("Model Contain  1.1 Billion Parameters, train.py"), Some((1100, true)));
         assert_eq!(of("1.100048384  Billion Parameters"), Some((1100, false)));
         assert_eq!(of("--model google/gemma-2b"), Some((2000, false)));
+        assert_eq!(of("from_preset('mistral_7b_en')"), Some((7000, false)));
+        let bytes = |text: &str| Model::of(text).map(Model::bytes);
+        assert_eq!(bytes("from_preset('mistral_7b_en')"), Some(14_000_000_000));
+        assert_eq!(bytes("llama-7b, load_in_4bit=True"), Some(3_500_000_000));
         assert_eq!(of("a 7B parameter model"), Some((7000, false)));
         let summary = "  Total params: 573,228,546\n  Trainable params: 573,228,546\nNon-trainable params: 0";
         assert_eq!(of(summary), Some((573, true)));

@@ -164,6 +164,13 @@ pub(super) fn percent(text: &str, flag: &str) -> Option<u64> {
     all.all(|other| other == first).then_some(first)
 }
 
+/// The count behind a flag, where the text has one only.
+pub(super) fn count(text: &str, flag: &str) -> Option<u64> {
+    let mut all = places(text, flag).into_iter().filter_map(|(_, end)| value(&text[end..])?.parse().ok());
+    let first = all.next().filter(|count| *count > 0)?;
+    all.all(|other| other == first).then_some(first)
+}
+
 /// The lowest percentage of a flag for a part of which a sentence tells that it failed, too: `With --gpu-memory-utilization 0.95
 /// it died with the same message.`
 pub(super) fn percent_in_vain(text: &str, flag: &str) -> Option<u64> {
@@ -171,23 +178,22 @@ pub(super) fn percent_in_vain(text: &str, flag: &str) -> Option<u64> {
     failed.map(|(_, part)| part).min()
 }
 
+/// The places of a flag's name, written with hyphens or underscores.
+fn places(text: &str, flag: &str) -> Vec<(usize, usize)> {
+    let offset = text.len() - tail(text, SEARCHED).len();
+    let bare = flag.trim_start_matches('-');
+    let written = bare.replace('-', "_");
+    let found = |name: &str| {
+        let found = text[offset..].match_indices(name).map(|(at, name)| (offset + at, offset + at + name.len()));
+        found.collect::<Vec<_>>()
+    };
+    let others = if written == bare { Vec::new() } else { found(&written) };
+    found(bare).into_iter().chain(others).collect()
+}
+
 /// The percentages behind a flag, each with the place of the flag's name.
 fn parts(text: &str, flag: &str) -> impl Iterator<Item = ((usize, usize), u64)> {
-    let offset = text.len() - tail(text, SEARCHED).len();
-    let bare = flag.trim_start_matches('-').to_owned();
-    let written = bare.replace('-', "_");
-    let names = [Some(bare.clone()), Some(written).filter(|name| *name != bare)];
-    let places: Vec<(usize, usize)> = names
-        .into_iter()
-        .flatten()
-        .flat_map(|name| {
-            text[offset..]
-                .match_indices(&*name)
-                .map(|(at, name)| (offset + at, offset + at + name.len()))
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    places.into_iter().filter_map(move |(start, end)| {
+    places(text, flag).into_iter().filter_map(move |(start, end)| {
         let part = value(&text[end..])?.parse::<f64>().ok().filter(|part| (0.01..=1.0).contains(part))?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 100")]
         let percent = (part * 100.0).round() as u64;

@@ -3,7 +3,7 @@
 use super::{Words, words::printed};
 use crate::style::bytes;
 use tilewise_audit::recommendation::finding::CacheFinding;
-use tilewise_oom::Message;
+use tilewise_oom::{Message, Server};
 
 pub(super) fn words(finding: CacheFinding) -> Words {
     match finding {
@@ -20,12 +20,13 @@ pub(super) fn words(finding: CacheFinding) -> Words {
              memory (`--mem-fraction-static`)",
         )
         .task("Run fewer requests at once (`--max-running-requests`), or use smaller pages"),
-        CacheFinding::NoPart(server) => Words::new(format!(
+        CacheFinding::NoPart { server, devices } => Words::new(format!(
             "Divide the model between more devices, or load weights of fewer bits: a larger `{}` leaves programs no memory, a smaller one leaves the \
              cache none. A second, smaller model, as for speculative decoding, takes its part of the same memory",
             server.memory_flag()
         ))
-        .task("Divide the model between more devices, or load smaller weights"),
+        .task("Divide the model between more devices, or load smaller weights")
+        .code(None, more_devices(server, devices)),
         CacheFinding::WarmUp(_) => Words::new(
             "Look at the exception before it: the server reports whatever fails in its warm-up as a lack of memory. Take fewer tokens if the GPUs \
              are full as it warms up",
@@ -40,6 +41,12 @@ pub(super) fn words(finding: CacheFinding) -> Words {
             "vllm serve MODEL --tensor-parallel-size 2 --data-parallel-size 4  # KV heads / 2 at most, of 8 devices",
         ),
     }
+}
+
+/// The flag that divides a server's model between twice its devices.
+pub(super) fn more_devices(server: Server, devices: Option<u64>) -> String {
+    let now = devices.map_or_else(|| "if it has one now".to_owned(), |devices| format!("{devices} now"));
+    format!("{} {}  # devices of one model; {now}", server.devices_flag(), devices.unwrap_or(1).saturating_mul(2))
 }
 
 pub(super) fn page(message: &Message) -> [String; 2] {

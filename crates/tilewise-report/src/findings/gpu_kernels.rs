@@ -31,25 +31,26 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              operations apart with `jax.lax.optimization_barrier`"
         ))
         .code(JAX_AND_NUMPY, "x = jax.lax.optimization_barrier(x)  # between the operations that are fused"),
-        ElsewhereFinding::SharedMemory { percent, is_of_pallas, is_own, .. } => {
+        ElsewhereFinding::SharedMemory { percent, largest, is_of_pallas, is_own, .. } => {
             let are_stages_enough = percent.is_none_or(|percent| percent.saturating_mul(MOST_STAGES) >= 100);
             let fewer = if are_stages_enough { ", or take fewer stages (`num_stages`)" } else { "" };
             let divided = percent.map(|percent| format!(", and may fill {percent} % of what they do")).unwrap_or_default();
-            let [of_sentence, of_task] = match is_own {
-                true => ["", ""],
-                false => ["If the kernel is your own, of Triton or Pallas: ", "If the kernel is yours: "],
+            let [of_sentence, of_task, blocks] = match is_own {
+                true => ["", "", "the kernel's blocks"],
+                false => ["If the kernel is your own, of Triton or Pallas: ", "If the kernel is yours: ", "its blocks"],
             };
             let words = Words::new(capitalized(&format!(
-                "{of_sentence}make its blocks smaller{fewer}, and loop over the rest in the kernel; each stage holds its blocks in shared \
+                "{of_sentence}make {blocks} smaller{fewer}, and loop over the rest in the kernel; each stage holds its blocks in shared \
                  memory{divided}"
             )));
+            let now = largest.as_ref().map(|each| format!(" (`{}` is {} now)", each.name, each.size)).unwrap_or_default();
             let words = words.task(capitalized(&match percent {
-                Some(50..) => format!("{of_task}halve a block, or lower `num_stages`"),
+                Some(50..) => format!("{of_task}halve a block{now}, or lower `num_stages`"),
                 Some(percent) => {
                     let times = 100_u64.div_ceil((*percent).max(1)).next_power_of_two();
-                    format!("{of_task}make its blocks {times} times smaller")
+                    format!("{of_task}make {blocks} {times} times smaller{now}")
                 }
-                None => format!("{of_task}make its blocks smaller"),
+                None => format!("{of_task}make {blocks} smaller{now}"),
             }));
             match about.framework {
                 _ if !are_stages_enough => words,

@@ -89,13 +89,17 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
         .task("If the kernel is yours: give it a grid, and blocks")
         .jax(about, PALLAS, "spec = pl.BlockSpec((256, 1024), lambda i, j: (i, j))\n\
              # pl.pallas_call(kernel, grid=(rows // 256, columns // 1024), in_specs=[spec], out_specs=spec, …)"),
-        BlockFinding::Unlisted { shrink, cap, .. } => shrunk(*shrink, Words::new(format!(
+        BlockFinding::Unlisted { shrink, cap, is_own, .. } => shrunk(*shrink, Words::new(format!(
             "If it is a Pallas kernel of yours: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries \
              and keys): its blocks in VMEM, double-buffered in a grid, its scratch and its stack are too large together. If the \
              operation is the compiler's own, give it less at once. {WHICH_FIT}{}",
             no_higher(*cap)
         ))
-        .task("If the kernel is yours: halve the largest blocks of its BlockSpecs")),
+        .task(if *is_own {
+            "Halve the largest blocks of the kernel's BlockSpecs, or its accumulator's"
+        } else {
+            "If the kernel is yours: halve the largest blocks of its BlockSpecs"
+        })),
         BlockFinding::SparseCoreInHbm => Words::new(
             "Divide the embedding tables between more devices, and lower `max_ids_per_partition` and \
              `max_unique_ids_per_partition` to what the data has: one allocation of the SparseCore's program is too large for \

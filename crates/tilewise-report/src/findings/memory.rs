@@ -85,7 +85,11 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             let (of, less) = if model.is_trained {
                 ("with gradients and Adam's moments in f32", "train a part of it (LoRA)")
             } else {
-                ("in bfloat16", "hold it in int8")
+                match model.bits {
+                    16 => ("in bfloat16", "hold it in int8"),
+                    8 => ("in 8 bits", "hold it in 4 bits"),
+                    _ => ("in 4 bits", "take a smaller one"),
+                }
             };
             Words::new(format!(
                 "Divide the model between devices, if each holds it whole, or {less}: {billions} billion parameters take {taken} {of}"
@@ -241,7 +245,7 @@ pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, ab
             words.code(None, format!("gcloud storage cp -r {folder} dump\ntilewise audit dump"))
         }
         (_, None, Some(folder)) => words.code(None, format!("tilewise audit {folder}")),
-        (Some(Framework::OtherLanguage), ..) | (_, Some(_), _) => words,
+        (Some(Framework::Reactant | Framework::Exla), ..) | (_, Some(_), _) => words,
         _ => words.code(None, format!("{DUMP}\ntilewise audit dump")),
     }
 }

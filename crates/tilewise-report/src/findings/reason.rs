@@ -5,6 +5,7 @@ use super::{
     code::{ALIVE, JAX, PROCESSES},
     words::printed,
 };
+use crate::style::bytes;
 use tilewise_audit::Recommendation;
 use tilewise_oom::{Framework, Message, OomVerdict, Reason};
 
@@ -131,6 +132,12 @@ fn smaller_pool(sentence: &str, about: &Recommendation) -> Words {
         ),
         Some(Framework::TorchXla) => words.code(None, "export PJRT_ALLOCATOR_FRACTION=0.6  # of the memory, in place of 0.75"),
         Some(Framework::TensorFlow) => words.code(None, "export TF_FORCE_GPU_ALLOW_GROWTH=true"),
+        Some(Framework::Reactant) => {
+            words.code(None, "export XLA_REACTANT_GPU_MEM_FRACTION=0.6  # of the memory, in place of 0.75")
+        }
+        Some(Framework::Exla) => {
+            words.code(None, "config :exla, :clients, cuda: [platform: :cuda, memory_fraction: 0.6]  # in place of 0.9")
+        }
         _ => words,
     }
 }
@@ -229,6 +236,11 @@ pub(super) fn sentence(message: &Message) -> String {
 }
 
 fn too_large(message: &Message) -> String {
+    let gpu = message.smaller_gpu().map(|gpu| format!(" The {} has {}.", gpu.name, bytes(gpu.bytes))).unwrap_or_default();
+    format!("{}{gpu}", too_large_by_itself(message))
+}
+
+fn too_large_by_itself(message: &Message) -> String {
     let row = |name| message.usage.as_ref().and_then(|usage| usage.get(name));
     let asked = row("temporaries").zip(message.used.as_ref()).filter(|(made, asked)| made.bytes() >= asked.bytes() / 2);
     let Some((temporaries, _)) = asked else {

@@ -93,7 +93,7 @@ fn picker(about: &Recommendation) -> &'static str {
     match about.framework {
         Some(Framework::TensorFlow) => "`tf.gather` (`batch_dims`)",
         Some(Framework::Torch | Framework::TorchXla) => "`torch.gather`",
-        Some(Framework::OtherLanguage) => "indices",
+        Some(Framework::Reactant | Framework::Exla) => "indices",
         _ => "`jnp.take_along_axis`",
     }
 }

@@ -2,10 +2,12 @@
 
 use super::{
     Words,
+    cache,
     code::{self, ALIVE, JAX},
     resource,
     words::printed,
 };
+use crate::style::grouped;
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{Asker, CoreHalt, RunTimeFinding},
@@ -91,6 +93,14 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )
         .task("Pass the array as an argument of the compiled function")
         .jax(about, JAX, "y = jax.jit(f)(x, array)  # not jax.jit(lambda x: f(x, array))(x)"),
+        RunTimeFinding::LongInput { tokens, most } => Words::new(format!(
+            "Give the model a shorter input: this one has {} tokens, and the model was trained for {} at most, as the tokenizer warns. What \
+             compares all tokens with all grows by their square. Of a video or pictures take fewer frames or pixels",
+            grouped(*tokens),
+            grouped(*most)
+        ))
+        .task(format!("Shorten the input: {} tokens, {} at most", grouped(*tokens), grouped(*most)))
+        .code(None, format!("tokenizer(text, truncation=True, max_length={most})  # of a video: fewer frames or pixels")),
         RunTimeFinding::Move => Words::new(
             "Move the array in parts, or free the old one as it moves: it is put into another sharding (`jax.device_put`, \
              `process_allgather`, JAX's own program `_identity_fn`), and both have to have room. What every device gets whole is held \
@@ -174,11 +184,12 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             ))
             .task(format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"))
         }
-        Asker::ServedWeights => Words::new(
+        Asker::ServedWeights(server, devices) => Words::new(
             "Load weights that fit: a checkpoint whose weights have fewer bits already (a server may quantize only what it has loaded), or \
              more devices for one model. The memory ran out as weights were loaded, when there was no cache yet, so that its flags don't help",
         )
-        .task("Load a checkpoint of fewer bits, or over more devices"),
+        .task("Load a checkpoint of fewer bits, or over more devices")
+        .code(None, cache::more_devices(server, devices)),
         Asker::Weights => Words::new(
             "Divide weights and the optimizer's state between devices as they are made, not after: the memory ran out while a function \
              made them, before any step. On one device hold less: a narrower type, a lighter optimizer, no second copy; a script that only \
@@ -207,13 +218,25 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             "quantization_config=BitsAndBytesConfig(load_in_8bit=True)  # in from_pretrained; of transformers or diffusers\n\
              # or pipe.enable_model_cpu_offload(); of a trainer its own option, as base_model_precision",
         ),
-        Asker::Load { is_restored } => {
+        Asker::Load { is_restored, is_of_keras } => {
             let words = Words::new(
             "Load less on each device: a part of the weights, as they are read and not after; parameters alone where nothing is trained, since \
              a training's checkpoint holds an optimizer's state, too; a narrower type. The memory ran out while a function loaded them, before \
              any step",
         )
         .task("Load less on a device: a part, no optimizer's state, a narrower type");
+        if is_of_keras {
+            return words.jax(
+                about,
+                "import keras\nimport keras_hub",
+                "devices = keras.distribution.list_devices()  # of several\n\
+                 mesh = keras.distribution.DeviceMesh((1, len(devices)), ('batch', 'model'), devices)\n\
+                 layout = keras_hub.models.GemmaBackbone.get_layout_map(mesh)  # of your model's backbone\n\
+                 keras.distribution.set_distribution(\n    \
+                 keras.distribution.ModelParallel(layout_map=layout, batch_dim_name='batch'))\n\
+                 # then from_preset(..., dtype='bfloat16')",
+            );
+        }
         if !is_restored {
             return words;
         }

@@ -63,6 +63,8 @@ pub enum BlockFinding {
         shrink: Option<u64>,
         /// The generation's cap in bytes, if no higher limit helps.
         cap: Option<(Generation, u64)>,
+        /// Whether the text calls the kernel the writer's.
+        is_own: bool,
     },
     /// An operand lies in SMEM.
     ScalarOperand {

@@ -1,7 +1,7 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{ListedProcess, Occasion, OomVerdict, Product, Reason, Run, Server};
+use tilewise_oom::{BlockSize, ListedProcess, Occasion, OomVerdict, Product, Reason, Run, Server};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +128,8 @@ pub enum ElsewhereFinding {
         percent: Option<u64>,
         /// The fusion of XLA's own that the message names.
         fusion: Option<String>,
+        /// The largest of the kernel's block sizes, if the text has them.
+        largest: Option<BlockSize>,
         /// Whether the text names Pallas.
         is_of_pallas: bool,
         /// Whether the text has the kernel's code.

@@ -187,6 +187,13 @@ pub enum RunTimeFinding {
     Worked(Worked),
     /// A compiled function closes over an array, which is a constant of its program.
     ClosedOver,
+    /// An input has more tokens than the model was trained for.
+    LongInput {
+        /// Its tokens.
+        tokens: u64,
+        /// The most that the model was trained for.
+        most: u64,
+    },
     /// Another resource than memory ran out.
     OtherResource(Resource),
     /// A check inside the compiler failed.
@@ -224,9 +231,11 @@ pub enum Asker {
     Load {
         /// Whether the reader's line restores a checkpoint.
         is_restored: bool,
+        /// Whether Keras loads them.
+        is_of_keras: bool,
     },
-    /// A server that loads weights, before it has a cache.
-    ServedWeights,
+    /// A server that loads weights, before it has a cache, with the number of its devices, if the text sets it.
+    ServedWeights(Server, Option<u64>),
     /// A program that is loaded.
     Program,
     /// An array, or something unknown.
@@ -310,7 +319,12 @@ pub enum CacheFinding {
     /// The running requests fill the cache.
     Full,
     /// A larger part of the memory leaves no room for programs, a smaller one none for the cache.
-    NoPart(Server),
+    NoPart {
+        /// The server.
+        server: Server,
+        /// The number of its devices, if the text sets it.
+        devices: Option<u64>,
+    },
     /// The warm-up failed, which the server takes for a lack of memory; whether the text has another exception as its cause.
     WarmUp(bool),
 }
@@ -349,10 +363,13 @@ impl Asker {
     /// The origin of a request while weights are made or loaded.
     pub(crate) fn of_weights(message: &Message) -> Option<Self> {
         match (message.occasion()?, message.server) {
-            (Occasion::Load | Occasion::Weights, Some(_)) => Some(Self::ServedWeights),
+            (Occasion::Load | Occasion::Weights, Some(server)) => {
+                Some(Self::ServedWeights(server, message.job.server_devices))
+            }
             (Occasion::Load, None) => {
                 let code = message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
-                Some(Self::Load { is_restored: code.is_some_and(|code| code.contains("restore(")) })
+                let is_restored = code.is_some_and(|code| code.contains("restore("));
+                Some(Self::Load { is_restored, is_of_keras: message.job.names_keras })
             }
             (Occasion::Weights, None) => Some(Self::Weights),
             (Occasion::Division, None) => Some(Self::Division),
@@ -368,6 +385,7 @@ impl RunTimeFinding {
             Self::ServerRoom { .. } | Self::Told(_) => Change::Limit,
             Self::Worked(_) => Change::None,
             Self::ClosedOver => Change::Free,
+            Self::LongInput { .. } => Change::Chunk,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move | Self::WholeState(_) => Change::Shard,

@@ -165,7 +165,7 @@ impl Finding {
             Self::KernelLimit(_) => Change::Limit,
             Self::Mismatch(MismatchFinding::OtherLayout) => Change::Order,
             Self::Mismatch(_) | Self::Placement(_) => Change::None,
-            Self::Cache(CacheFinding::PaddedHeads | CacheFinding::NoPart(_))
+            Self::Cache(CacheFinding::PaddedHeads | CacheFinding::NoPart { .. })
             | Self::ReplicatedState
             | Self::Replicated(_) => Change::Shard,
             Self::Cache(CacheFinding::LongRequests(_) | CacheFinding::Full | CacheFinding::WarmUp(_)) => Change::Limit,
