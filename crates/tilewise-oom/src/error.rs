@@ -1,5 +1,6 @@
 //! The error for a text without a message.
 
+use crate::job::Gpu;
 use std::fmt;
 
 /// The text holds no message about memory.
@@ -122,6 +123,9 @@ impl fmt::Display for Error {
 
 /// Whether `nvidia-smi` shows the share of a GPU in use that JAX sets aside, and the context beside it: `61690MiB / 81559MiB`.
 fn is_set_aside(text: &str) -> bool {
+    if is_share_told(text) {
+        return true;
+    }
     let number = |digits: &str| digits.parse::<u64>().ok().filter(|number| *number > 0);
     // Nine tenths may be another job's.
     let shares = if text.contains("jax") { [740..790, 890..930] } else { [740..790, 0..0] };
@@ -137,6 +141,22 @@ fn is_set_aside(text: &str) -> bool {
         })
 }
 
+/// Whether a text on JAX tells that three quarters of a GPU that it names are in use: `more than 30GB on my A100-40GB`.
+fn is_share_told(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let is_of_jax = ["jax", "flax"].iter().any(|name| lower.contains(name));
+    let is_of_use = ["nvidia-smi", "vram", "gpu memory"].iter().any(|word| lower.contains(word));
+    let Some(gpu) = Gpu::of(text).filter(|_| is_of_jax && is_of_use) else { return false };
+    let used = lower.match_indices("gb").filter_map(|(at, _)| {
+        let before = lower[..at].trim_end();
+        let start = before.rfind(|c: char| !(c.is_ascii_digit() || c == '.')).map_or(0, |at| at + 1);
+        before.get(start..)?.parse::<f64>().ok()
+    });
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    let all = (gpu.bytes >> 30) as f64;
+    used.into_iter().any(|used| (0.74..0.79).contains(&(used / all)))
+}
+
 impl std::error::Error for Error {}
 
 #[cfg(test)]
@@ -149,6 +169,9 @@ mod tests {
         assert!(of(61_690).to_string().starts_with("no memory ran out: JAX sets three quarters"));
         let old = Error::of("import jax\n!nvidia-smi\n| 10307MiB / 11441MiB |");
         assert!(old.is_about_another());
+        let told = "In Flax nvidia-smi shows 31.1GB in use on my A100-40GB. Is it normal?";
+        assert!(Error::of(told).is_about_another());
+        assert!(!Error::of(&told.replace("31.1", "12.5")).is_about_another());
         assert!(!of(80_000).is_about_another() && !of(1000).is_about_another());
     }
 }

@@ -37,6 +37,8 @@ const SIGNS: [(&[&str], Framework); 10] = [
             "XRT_TPU_CONFIG",
             "XLA_USE_BF16",
             "SyncTensorsGraph",
+            "xm.xla_device",
+            "xm.save(",
         ],
         Framework::TorchXla,
     ),
@@ -55,7 +57,20 @@ const SIGNS: [(&[&str], Framework); 10] = [
     ),
     (&["Reactant", "LoadError:", ".jl:"], Framework::Reactant),
     (&["EXLA", "`iex`", "iex(", "[error] Execution of", "(RuntimeError)", "[info] XLA service"], Framework::Exla),
-    (&["jit(", "'jit_", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "XlaRuntimeError", "pallas_call"], Framework::Jax),
+    (
+        &[
+            "jit(",
+            "'jit_",
+            "pmap(",
+            "jaxlib",
+            "jax.errors",
+            "/jax/",
+            "JaxRuntimeError",
+            "XlaRuntimeError",
+            "pallas_call",
+        ],
+        Framework::Jax,
+    ),
     // TensorFlow is external to JAX, and PyTorch/XLA has signs of its own.
     (&["external/org_tensorflow/"], Framework::Jax),
     (
@@ -80,7 +95,7 @@ const SIGNS: [(&[&str], Framework); 10] = [
 
 /// Prefixes of lines in logs: TensorFlow's logger, and source files. Of TensorFlow's own files XLA is a part; in JAX
 /// both are external.
-const PREFIXES: [(&str, Framework); 9] = [
+const PREFIXES: [(&str, Framework); 10] = [
     (" external/local_", Framework::TensorFlow),
     (" external/xla/", Framework::Jax),
     (" external/org_tensorflow/", Framework::Jax),
@@ -90,6 +105,7 @@ const PREFIXES: [(&str, Framework); 9] = [
     (" tensorflow/stream_executor/", Framework::TensorFlow),
     ("INFO:tensorflow:", Framework::TensorFlow),
     ("ERROR:tensorflow:", Framework::TensorFlow),
+    ("torch.distributed.", Framework::Torch),
 ];
 
 impl Framework {

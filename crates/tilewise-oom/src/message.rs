@@ -101,6 +101,8 @@ pub struct Named {
     pub pallas: bool,
     /// A kernel that is the reader's: the text has its code, or calls it so.
     pub own_kernel: bool,
+    /// Code without a kernel, so that a kernel that it calls is a library's.
+    pub other_code: bool,
     /// Attention.
     pub attention: bool,
 }
@@ -122,11 +124,13 @@ fn calls_kernel_own(text: &str) -> bool {
 impl Named {
     pub(crate) fn of(text: &str) -> Self {
         let has = |sign: &str| text.contains(sign);
+        let is_own = ["pl.BlockSpec(", "@triton.jit"].into_iter().any(has) || calls_kernel_own(text);
         Self {
             spills: has("register allocator spill"),
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
             pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
-            own_kernel: ["pl.BlockSpec(", "@triton.jit"].into_iter().any(has) || calls_kernel_own(text),
+            own_kernel: is_own,
+            other_code: !is_own && text.lines().any(|line| line.trim_start().starts_with("import ")),
             attention: ["attention", "Attention"].into_iter().any(has),
         }
     }

@@ -22,7 +22,7 @@ pub enum Occasion {
     Evaluation,
     /// Outputs of the batches of an evaluation are joined.
     Collection,
-    /// PyTorch's optimizer updates the weights, and makes its state first.
+    /// An optimizer of PyTorch's or Keras's updates the weights, and makes its state first.
     Update,
 }
 
@@ -54,7 +54,8 @@ impl Occasion {
         if frames.iter().filter_map(|frame| frame.code.as_deref()).any(makes_buffer) {
             return None;
         }
-        if frames.first().is_some_and(|frame| is_optimizer(&frame.file)) {
+        let is_update = |frame: &&&Frame| frame.code.as_deref().is_some_and(|code| code.contains(".apply_gradients("));
+        if frames.first().is_some_and(|frame| is_optimizer(&frame.file)) || frames.first().filter(is_update).is_some() {
             return Some(Self::Update);
         }
         let mut frames = frames.into_iter().peekable();

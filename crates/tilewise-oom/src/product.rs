@@ -36,16 +36,46 @@ const BESIDE: u64 = 10_000;
 pub struct Product {
     /// The numbers, the largest first.
     pub factors: Vec<u64>,
-    /// Bytes of an element.
+    /// Bytes of an element, or of a record where the text has one number alone.
     pub element_bytes: u64,
+    /// The name that the text gives a number of records: `num_timesteps`.
+    pub name: Option<String>,
 }
 
+/// Fewer elements of a text are no records of an array.
+const RECORDS: u64 = 100_000;
+
+/// Bytes of the largest record.
+const RECORD: u64 = 1 << 16;
+
 impl Product {
+    /// Whether it is one number of records, whose size the text doesn't name.
+    #[must_use]
+    pub fn is_of_records(&self) -> bool {
+        self.factors.len() == 1
+    }
+
+    /// The only number of a text that divides a request into records: 30,000,000 of 1,776 bytes.
+    fn of_records(text: &str, numbers: &[u64], asked: &PrintedSize) -> Option<Self> {
+        /// Bytes beside them: of scalars, and of a block.
+        const REST: u64 = 512;
+        let bytes = asked.low();
+        let divides = |count: &&u64| {
+            let record = bytes / **count;
+            **count >= RECORDS && (8..=RECORD).contains(&record) && record % 4 == 0 && bytes % **count <= REST
+        };
+        let mut found = numbers.iter().filter(divides);
+        let count = *found.next().filter(|_| asked.low() == asked.high())?;
+        let name = name_of(text, count);
+        found.next().is_none().then(|| Self { factors: vec![count], element_bytes: bytes / count, name })
+    }
+
     /// The only product equal to a request, if too few were tried for a chance match.
     pub(crate) fn of(text: &str, asked: &PrintedSize) -> Option<Self> {
         let numbers = numbers(text)?;
         Self::of_numbers(&numbers, asked, 0, RANK)
             .or_else(|| Self::of_numbers(&numbers, asked, asked.low() / BESIDE, 2))
+            .or_else(|| Self::of_records(text, &numbers, asked))
     }
 
     /// The product of at most `most` numbers that lacks at most `beside` bytes of a request.
@@ -94,11 +124,11 @@ impl Search<'_> {
                 product.checked_mul(*element).is_some_and(|bytes| (self.low..=self.high).contains(&bytes))
             });
             let is_odd = product >> product.trailing_zeros() > ODD;
-            self.found.extend(
-                elements
-                    .filter(|_| is_odd)
-                    .map(|element_bytes| Product { factors: self.chosen.clone(), element_bytes }),
-            );
+            self.found.extend(elements.filter(|_| is_odd).map(|element_bytes| Product {
+                factors: self.chosen.clone(),
+                element_bytes,
+                name: None,
+            }));
             return;
         }
         for at in start..self.numbers.len() {
@@ -129,6 +159,17 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
     }
     found.sort_unstable_by(|one, other| other.cmp(one));
     (found.len() <= MOST).then_some(found)
+}
+
+/// The name to which a text assigns a number: `num_timesteps=30_000_000`.
+fn name_of(text: &str, number: u64) -> Option<String> {
+    let text = tail(text, SEARCHED);
+    let words: Vec<(usize, usize)> = word::all(text).collect();
+    words.windows(2).find_map(|pair| {
+        let [(start, end), (value, behind)] = [pair[0], pair[1]];
+        let is_it = text[value..behind].replace('_', "").parse() == Ok(number);
+        (is_it && text[end..value].trim() == "=").then(|| text[start..end].to_owned())
+    })
 }
 
 /// The end of a number whose groups of three digits commas divide, `181,207`; in brackets these divide several.
@@ -167,6 +208,8 @@ mod tests {
         let tokens = "max 73216 min 11004; vocab_size ... 151936, pid=884120";
         assert_eq!(of(tokens, "41.44 GiB"), Some((vec![151_936, 73_216], 4)));
         assert_eq!(of("jnp.ones(60_000)", "14400000000 bytes"), Some((vec![60_000, 60_000], 4)));
+        assert_eq!(of("num_timesteps=30_000_000", "53280000080 bytes"), Some((vec![30_000_000], 1776)));
+        assert_eq!(of("num_timesteps=30_000_001", "53280000080 bytes"), None);
         let beside = "181,207 parameters, num_samples=50, maxiter=30, 3090";
         assert_eq!(of(beside, "131344632216 bytes"), Some((vec![181_207, 181_207], 4)));
     }

@@ -10,7 +10,7 @@ const MARKS: [char; 4] = ['.', '?', '!', ';'];
 const LONGEST: usize = 400;
 
 /// Signs that a sentence tells of a failure.
-const FAILURES: [&str; 14] = [
+const FAILURES: [&str; 15] = [
     "oom",
     "memory",
     "fail",
@@ -22,6 +22,7 @@ const FAILURES: [&str; 14] = [
     "ran out",
     "stops",
     "killed",
+    "sigkill",
     "exception",
     "breaks",
     "happens",
@@ -60,7 +61,7 @@ const WEIGHTS: [&str; 13] = [
 ];
 
 /// The sentences of a text, line by line.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(in_line).filter(|sentence| !sentence.is_empty() && sentence.len() <= LONGEST)
 }
 

@@ -85,7 +85,10 @@ pub enum Resource {
     /// Room on a disk.
     Disk,
     /// Shared memory of a container.
-    SharedMemory,
+    SharedMemory {
+        /// Whether Kubernetes runs it.
+        is_of_kubernetes: bool,
+    },
     /// A quota of a cloud.
     Quota,
     /// The block of thread-local variables that a process has for libraries it loads late.
@@ -126,7 +129,7 @@ impl Message {
         let of_fact = [
             ("files", Resource::Files),
             ("disk", Resource::Disk),
-            ("segment", Resource::SharedMemory),
+            ("segment", Resource::SharedMemory { is_of_kubernetes: self.job.names_kubernetes }),
             ("quota", Resource::Quota),
             ("tls", Resource::StaticTls),
         ];

@@ -54,6 +54,17 @@ impl Server {
         }
     }
 
+    /// The server's flag for the longest request, in tokens.
+    #[must_use]
+    pub fn length_flag(self) -> &'static str {
+        match self {
+            Self::Vllm => "--max-model-len",
+            Self::Sglang => "--context-length",
+            Self::TextGeneration => "--max-total-tokens",
+            Self::TensorRt => "--max_seq_len",
+        }
+    }
+
     /// The server's flag for the devices between which it divides the model.
     #[must_use]
     pub fn devices_flag(self) -> &'static str {

@@ -15,7 +15,7 @@ use crate::{
 use tilewise::Shape;
 use tilewise_oom::{
     Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Run, Section, Server,
-    Setting,
+    Setting, Told, Way,
 };
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
@@ -92,7 +92,7 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> V
     // A loop that nothing cuts runs all its steps as one program.
     if framework == Framework::TorchXla
         && !listing.message.job.done.contains(&Done::CutGraph)
-        && (listing.message.raised_at.is_some() || listing.message.job.has_run)
+        && (listing.message.raised_at.is_some() || listing.message.job.has_run || listing.message.job.shows_step)
     {
         advice.insert(0, new(MemoryFinding::UncutGraph, Target::Process));
     }
@@ -245,9 +245,39 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     advice
 }
 
+/// Puts a checkpoint around layers before a look inside of a training whose arrays aren't listed.
+pub(super) fn with_recomputing(mut advice: Vec<Recommendation>, listing: Listing<'_>) -> Vec<Recommendation> {
+    let message = listing.message;
+    let is_known = |piece: &Recommendation| {
+        matches!(
+            piece.finding,
+            Finding::Memory(
+                MemoryFinding::FewSamples { .. }
+                    | MemoryFinding::WholeModel(_)
+                    | MemoryFinding::GlobalBatch(_)
+                    | MemoryFinding::Arguments { .. }
+                    | MemoryFinding::Results { .. }
+            )
+        )
+    };
+    let is_whole = message.memory_space.as_deref() == Some("hbm") && listing.allocations.is_empty();
+    let is_trained = message.job.run == Some(Run::Training) && !message.job.done.contains(&Done::Recomputed);
+    let looks = |piece: &Recommendation| matches!(piece.finding, Finding::Memory(MemoryFinding::LookInside { .. }));
+    let at = advice.iter().position(looks).filter(|_| is_whole && is_trained && !advice.iter().any(is_known));
+    if let Some(at) = at {
+        let finding = MemoryFinding::Recompute { is_of_keras: message.job.names_keras };
+        let framework = message.framework.or(Some(Framework::Jax));
+        advice.insert(at, Recommendation::new(Finding::Memory(finding), Target::Value, framework));
+    }
+    advice
+}
+
 /// Puts first what code keeps: a checkpoint, or a list of arrays, where steps ran before one found no memory.
 pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
-    let is_of_step = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device) && message.server.is_none();
+    let is_of_loop = |kept: &Kept| matches!(kept, Kept::List { .. } | Kept::Sum(_));
+    let is_of_host = message.form == Form::Host && message.job.kept.as_ref().is_some_and(is_of_loop);
+    let is_of_device = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device);
+    let is_of_step = (is_of_device || is_of_host) && message.server.is_none();
     let has_grown = message.job.grows || message.job.has_run;
     let is_cause = |kept: &Kept| match kept {
         Kept::Checkpoint(_) => true,
@@ -255,7 +285,8 @@ pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> V
         _ => has_grown && Asker::of_weights(message).is_none(),
     };
     if let Some(kept) = message.job.kept.clone().filter(|kept| is_of_step && is_cause(kept)) {
-        advice.retain(|piece| !matches!(piece.finding, Finding::Elsewhere(ElsewhereFinding::TorchGrowth)));
+        let is_growth = |finding: &_| matches!(finding, ElsewhereFinding::TorchGrowth | ElsewhereFinding::HostGrowth);
+        advice.retain(|piece| !matches!(&piece.finding, Finding::Elsewhere(finding) if is_growth(finding)));
         let finding = Finding::RunTime(RunTimeFinding::Kept(kept));
         advice.insert(0, Recommendation::new(finding, Target::Value, message.framework));
     }
@@ -321,10 +352,21 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
         let finding = Finding::Cache(CacheFinding::NoPart { server, devices });
         return vec![Recommendation::new(finding, Target::Process, message.framework)];
     }
-    let found = told.map(|told| Finding::RunTime(RunTimeFinding::Told(told)));
+    let to = told.as_ref().and_then(|told| lowered(told, message));
+    let found = told.map(|told| Finding::RunTime(RunTimeFinding::Told { told, to }));
     let found = found.map(|finding| Recommendation::new(finding, Target::Process, message.framework));
     advice.splice(at..at, found);
     advice
+}
+
+/// The value of a setting by which a request is as large as what is free.
+fn lowered(told: &Told, message: &Message) -> Option<u64> {
+    let now: u64 = told.value.as_ref().filter(|_| told.way == Way::Lower)?.parse().ok()?;
+    let (asked, free) = (message.used.as_ref()?.bytes(), message.facts.size("free")?.bytes());
+    let to = u64::try_from(u128::from(now) * u128::from(free) / u128::from(asked.max(1))).ok()?;
+    // Two digits.
+    let unit = 10_u64.checked_pow(to.max(1).ilog10().saturating_sub(1))?;
+    (0 < to && to < now).then_some(to / unit * unit)
 }
 
 /// The finding that the model which the text names takes most of what is needed, where nothing else is known to.

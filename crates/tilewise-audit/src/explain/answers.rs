@@ -5,11 +5,14 @@ use super::{advice, elsewhere, mismatch::Mismatch, mosaic};
 use crate::{
     advice::{
         Recommendation, Saving, Target,
-        finding::{CacheFinding, DonationFinding, Finding, PlacementFinding, ReplicatedArray, RunTimeFinding},
+        finding::{
+            CacheFinding, DonationFinding, ElsewhereFinding, Finding, PlacementFinding, ReplicatedArray,
+            RunTimeFinding, WholeArray,
+        },
     },
     message::Listing,
 };
-use tilewise_oom::{Form, Framework, Message, OomVerdict, UntiledMachine};
+use tilewise_oom::{Form, Framework, Message, OomVerdict, Product, UntiledMachine};
 
 /// Maximum bytes that are too few to matter.
 const SMALL: u64 = 1 << 20;
@@ -57,7 +60,11 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (_, OomVerdict::Fits) => Vec::new(),
         (_, OomVerdict::NotTpu) if message.cause() == Some(OomVerdict::Arguments) && is_gpu(listing) => {
             let results = results(message).map(|finding| new(finding, Target::Result));
-            results.into_iter().chain([new(Finding::ReplicatedState, Target::Argument)]).collect()
+            let records = message.product.clone().filter(Product::is_of_records).map(WholeArray::Product);
+            let records =
+                records.map(|array| new(Finding::Elsewhere(ElsewhereFinding::Whole(array)), Target::Argument));
+            let replicated = Some(new(Finding::ReplicatedState, Target::Argument)).filter(|_| records.is_none());
+            records.into_iter().chain(results).chain(replicated).collect()
         }
         (_, OomVerdict::NotTpu) => {
             let results = results(message).map(|finding| new(finding, Target::Result));

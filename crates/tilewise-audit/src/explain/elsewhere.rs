@@ -12,7 +12,9 @@ use crate::{
     message::{Allocation, Listing},
 };
 use tilewise::ElementType;
-use tilewise_oom::{Done, Form, Framework, Message, Occasion, PrintedSize, Reason, Run, Section, UntiledMachine};
+use tilewise_oom::{
+    Done, Form, Framework, Message, Occasion, PrintedSize, Product, Reason, Run, Section, UntiledMachine,
+};
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
@@ -21,9 +23,11 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | TorchLess { .. }
         | Whole(_)
         | TorchSave
-        | TorchState
+        | OptimizerState
         | TorchCollection
         | HostCollection
+        | HostShuffle(_)
+        | NoGradients
         | TorchGrowth
         | HostGrowth
         | HostState(_)
@@ -95,7 +99,12 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     match message.form {
         Form::SharedMemory => {
             let other = Some(OtherKernel).filter(|_| !message.named.own_kernel);
-            return [shared_memory(message)].into_iter().chain(other).collect();
+            let mut found: Vec<_> = [shared_memory(message)].into_iter().chain(other).collect();
+            // Code without a kernel calls a library's.
+            if message.named.other_code {
+                found.reverse();
+            }
+            return found;
         }
         Form::Autotuning if !message.lacks_workspace() => return vec![OtherKernel],
         Form::Autotuning => match message.operand() {
@@ -135,12 +144,17 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             if reason == Reason::Group {
                 found.reverse();
             }
-            message.job.grows.then_some(HostGrowth).into_iter().chain(found).collect()
+            let shuffled = message.job.shuffle_buffer.map(HostShuffle);
+            // Names of the work tell more.
+            let growth = message.job.grows.then_some(HostGrowth).filter(|_| found.len() == 1);
+            growth.into_iter().chain(shuffled).chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
             vec![OfReason(reason)]
         }
         _ if message.framework == Some(Framework::Torch) || is_of_runtime => super::torch::findings(message),
+        _ if message.occasion() == Some(Occasion::Update) => vec![OptimizerState],
+        _ if message.product.as_ref().is_some_and(Product::is_of_records) => vec![smaller(listing)],
         reason @ (Reason::Code | Reason::Library) => vec![beside_pool(message, reason), Processes],
         reason @ Reason::Communicator => vec![beside_pool(message, reason)],
         Reason::OwnArrays(percent) => {

@@ -253,9 +253,22 @@ fn scalars(explanation: Listing<'_>) -> BlockFinding {
             let rows = explanation.allocations.iter().filter(|row| row.taken_bytes() > 0);
             let largest = rows.max_by_key(|row| row.taken_bytes());
             let largest = largest.and_then(|row| Some((row.shape.clone()?, row.taken_bytes())));
-            BlockFinding::ScalarTables { largest, limit, shrink: shrink(explanation.message) }
+            let enough = largest.as_ref().and_then(|(table, taken)| enough(explanation.message, table, *taken));
+            BlockFinding::ScalarTables { largest, limit, shrink: shrink(explanation.message), enough }
         }
     }
+}
+
+/// The rows and columns of a table in SMEM, and as many of each as leave room for the rest; columns fill whole tiles of 128.
+fn enough(message: &Message, table: &Shape, taken: u64) -> Option<[[u64; 2]; 2]> {
+    const LANES: u64 = 128;
+    let missing = message.budget().missing_bytes?;
+    let [rows, columns] = table.as_array()?.bounds()?[..] else { return None };
+    let of_row = taken.checked_div(rows).filter(|bytes| *bytes > 0)?;
+    let fewer_rows = rows.checked_sub(missing.div_ceil(of_row)).filter(|rows| *rows > 0)?;
+    let of_column = taken.checked_div(columns.next_multiple_of(LANES)).filter(|bytes| *bytes > 0)?;
+    let kept = columns.next_multiple_of(LANES).checked_sub(missing.div_ceil(of_column))?;
+    Some([[rows, columns], [fewer_rows, kept / LANES * LANES]])
 }
 
 /// Advice on values that did not fit into registers.

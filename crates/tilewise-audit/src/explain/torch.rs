@@ -100,7 +100,7 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
     let processes = processes(message, &figures);
     let beside = beside(message, &figures);
     // A server fills what it is given; saves, collections and an optimizer's update ask for much in small pieces.
-    let is_of_work = message.server.is_some() || matches!(less, TorchState | TorchSave | TorchCollection);
+    let is_of_work = message.server.is_some() || matches!(less, OptimizerState | TorchSave | TorchCollection);
     let is_small = message.cause() == Some(OomVerdict::Reservation) && !is_of_work;
     let order = match () {
         () if beside.is_some() => [beside, processes, None],
@@ -125,7 +125,12 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
         _ if message.occasion() == Some(Occasion::Save) => TorchSave,
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
         // The state is made in the first step.
-        _ if message.occasion() == Some(Occasion::Update) && !message.job.has_run => TorchState,
+        _ if message.occasion() == Some(Occasion::Update) && !message.job.has_run => OptimizerState,
+        // Of a server the longest request alone makes as much.
+        (Some(server), _) if figures.asked.zip(figures.all).is_some_and(|(asked, all)| asked > all) => {
+            ServerLength(server)
+        }
+        _ if message.job.lacks_no_grad && message.server.is_none() => NoGradients,
         // One array that fills a quarter of a device isn't what layers keep.
         _ if message.asks_for_a_quarter() => Whole(whole_array(message)),
         _ if message.job.grows => TorchGrowth,

@@ -155,7 +155,7 @@ fn the_first_step_of_pytorch_and_its_servers() {
     assert!(matches!(of(scores), ElsewhereFinding::Whole(WholeArray::Scores)));
     let state = "Traceback (most recent call last):\n  File \"/lib/torch/optim/adamw.py\", line 599, in _multi_tensor_adamw\n    roots = torch._foreach_sqrt(squares)\n\
                  torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 98.00 MiB.";
-    assert!(matches!(of(state), ElsewhereFinding::TorchState));
+    assert!(matches!(of(state), ElsewhereFinding::OptimizerState));
     let hidden = "nvidia-smi inside the container lists no process.\ntorch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate \
                   216.00 MiB (GPU 0; 7.92 GiB total capacity; 69.17 MiB already allocated; 24.56 MiB free; 86.00 MiB reserved in total by \
                   PyTorch)";

@@ -1,6 +1,7 @@
 //! Memory that grows from line to line of a log.
 
 use super::{SEARCHED, turns};
+use crate::prose;
 use crate::text::{tail, word};
 
 /// Lines of one form from which on a figure shows a trend.
@@ -26,6 +27,26 @@ pub(crate) fn grows(log: &str) -> bool {
         }
     }
     series.iter().any(|(_, figures)| is_growing(figures))
+}
+
+/// Whether a sentence tells that memory grows as a job runs: `the RAM goes up with every iteration`.
+pub(crate) fn is_told(lower: &str) -> bool {
+    const GROWS: [&str; 9] = [
+        "goes up",
+        "going up",
+        "climbs",
+        "climbing",
+        "keeps growing",
+        "keeps increasing",
+        "keeps rising",
+        "grows with",
+        "memory leak",
+    ];
+    let is_of_memory = |sentence: &str| ["memory", "ram ", "vram"].iter().any(|word| sentence.contains(word));
+    let is_denied = |sentence: &str| ["no leak", "not a leak", "no memory leak"].iter().any(|no| sentence.contains(no));
+    prose::sentences(lower).any(|sentence| {
+        is_of_memory(sentence) && GROWS.iter().any(|words| sentence.contains(words)) && !is_denied(sentence)
+    })
 }
 
 fn is_growing(figures: &[f64]) -> bool {
@@ -62,6 +83,14 @@ fn figures(line: &str) -> Vec<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn growth_in_words() {
+        assert!(is_told("the cpu memory of the process goes up with every iteration."));
+        for none in ["the loss goes up. memory is flat", "no memory leak that i can see", ""] {
+            assert!(!is_told(none), "{none}");
+        }
+    }
 
     #[test]
     fn figures_that_only_grow() {

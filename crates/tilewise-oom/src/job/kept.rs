@@ -15,7 +15,14 @@ const ON_HOST: [&str; 10] =
 #[non_exhaustive]
 pub enum Kept {
     /// A list that a loop appends arrays to, for all that shows: `image_feats.append(feat)`.
-    List(String),
+    List {
+        /// The list's name.
+        list: String,
+        /// The appended value, if it is short and plain.
+        value: Option<String>,
+    },
+    /// A sum of losses with the graphs of their gradients: `total += output.loss`.
+    Sum(String),
     /// A checkpoint that is loaded to the device beside the state that it is copied into: `state = torch.load(path,
     /// map_location=device)`.
     Checkpoint(String),
@@ -30,7 +37,9 @@ impl Kept {
         let are_ranks = ["[rank", "local_rank", "torchrun", "DDP", "ddp", "devices="].into_iter().any(has);
         let of_each = has(".load_from_checkpoint(") && !has("map_location") && are_ranks;
         let checkpoint = checkpoint(&lines).map(Self::Checkpoint);
-        checkpoint.or(of_each.then_some(Self::OfEachRank)).or_else(|| list(&lines).map(Self::List))
+        let of_loop =
+            || list(&lines).map(|(list, value)| Self::List { list, value }).or_else(|| sum(&lines).map(Self::Sum));
+        checkpoint.or(of_each.then_some(Self::OfEachRank)).or_else(of_loop)
     }
 }
 
@@ -59,26 +68,50 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The list that a loop appends arrays of the device to.
-fn list(lines: &[&str]) -> Option<String> {
-    let indentation = |line: &str| line.len() - line.trim_start().len();
+/// The list that a loop appends arrays of the device to, and the array where code can repeat it.
+fn list(lines: &[&str]) -> Option<(String, Option<String>)> {
+    /// Bytes of a value.
+    const LONGEST: usize = 60;
     (0..lines.len()).find_map(|at| {
         let (list, value) = lines[at].trim().strip_suffix(')')?.split_once(".append(")?;
-        let is_value = value.starts_with(char::is_alphabetic) && !ON_HOST.iter().any(|call| value.contains(call));
-        // A traceback quotes lines alone.
-        let is_quoted = at > 0 && lines[at - 1].trim_start().starts_with("File \"");
-        let is_kept = is_name(list) && is_value && !is_quoted;
-        let before = lines[at.saturating_sub(LOOP)..at].iter().rev();
-        let mut outer = before.filter(|line| !line.trim().is_empty()).scan(indentation(lines[at]), |inside, line| {
-            let is_outer = indentation(line) < *inside;
-            *inside = (*inside).min(indentation(line));
-            Some((is_outer, line.trim()))
-        });
-        let is_loop = |line: &str| {
-            ["for ", "while ", "async for "].iter().any(|word| line.starts_with(word)) && line.ends_with(':')
-        };
-        (is_kept && outer.any(|(is_outer, line)| is_outer && is_loop(line))).then(|| list.to_owned())
+        let is_plain =
+            value.len() <= LONGEST && value.chars().all(|c| c.is_ascii_alphanumeric() || "_.()[]'".contains(c));
+        let is_kept = is_name(list) && is_array(value) && is_in_loop(lines, at);
+        is_kept.then(|| (list.to_owned(), is_plain.then(|| value.to_owned())))
     })
+}
+
+/// The sum that a loop adds losses to, of PyTorch's, whose arrays hold their graphs.
+fn sum(lines: &[&str]) -> Option<String> {
+    if !lines.iter().any(|line| line.contains(".backward(")) {
+        return None;
+    }
+    (0..lines.len()).find_map(|at| {
+        let (sum, value) = lines[at].split_once("+=")?;
+        let (sum, value) = (sum.trim(), value.trim());
+        (is_name(sum) && value.contains("loss") && is_array(value) && is_in_loop(lines, at)).then(|| sum.to_owned())
+    })
+}
+
+/// Whether a value is an array, for all that shows.
+fn is_array(value: &str) -> bool {
+    value.starts_with(char::is_alphabetic) && !ON_HOST.iter().any(|call| value.contains(call))
+}
+
+/// Whether a line of code is in a loop.
+fn is_in_loop(lines: &[&str], at: usize) -> bool {
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    let before = lines[at.saturating_sub(LOOP)..at].iter().rev();
+    let mut outer = before.filter(|line| !line.trim().is_empty()).scan(indentation(lines[at]), |inside, line| {
+        let is_outer = indentation(line) < *inside;
+        *inside = (*inside).min(indentation(line));
+        Some((is_outer, line.trim()))
+    });
+    let is_loop =
+        |line: &str| ["for ", "while ", "async for "].iter().any(|word| line.starts_with(word)) && line.ends_with(':');
+    // A traceback quotes lines alone.
+    let is_quoted = at > 0 && lines[at - 1].trim_start().starts_with("File \"");
+    !is_quoted && outer.any(|(is_outer, line)| is_outer && is_loop(line))
 }
 
 #[cfg(test)]
@@ -88,7 +121,7 @@ mod tests {
     #[test]
     fn lists_that_a_loop_appends_to() {
         let list = |log: &str| match Kept::of(log) {
-            Some(Kept::List(name)) => Some(name),
+            Some(Kept::List { list, .. }) => Some(list),
             _ => None,
         };
         let of = |body: &str| list(&format!("kept = []\nfor batch in loader:\n    with torch.no_grad():\n{body}\n"));
@@ -103,6 +136,15 @@ mod tests {
             assert_eq!(of(none), None, "{none}");
         }
         assert_eq!(list("for x in y:\n  File \"a.py\", line 3, in f\n    kept.append(y)"), None);
+    }
+
+    #[test]
+    fn sums_of_losses() {
+        let of = |value: &str| {
+            Kept::of(&format!("for x in loader:\n    loss = f(x)\n    total += {value}\n    loss.backward()\n"))
+        };
+        assert_eq!(of("output.loss"), Some(Kept::Sum("total".to_owned())));
+        assert_eq!((of("loss.item()"), of("accuracy"), of("1")), (None, None, None));
     }
 
     #[test]

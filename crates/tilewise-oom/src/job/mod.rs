@@ -82,10 +82,18 @@ pub struct Job {
     pub server_devices: Option<u64>,
     /// The lowest percentage of a server's part of the memory that a sentence tells to have failed, too.
     pub memory_percent_in_vain: Option<u64>,
+    /// Elements of the buffer that a `tf.data` pipeline shuffles in the host's memory.
+    pub shuffle_buffer: Option<u64>,
+    /// Whether the text has the code of a step that takes a gradient.
+    pub shows_step: bool,
+    /// Whether the text has code that runs a model of PyTorch's and takes its gradients along for nothing.
+    pub lacks_no_grad: bool,
     /// Tokens of an input that is longer than the model's, and the most that this was trained for.
     pub long_input: Option<[u64; 2]>,
     /// Whether the text names Keras.
     pub names_keras: bool,
+    /// Whether the text names Kubernetes.
+    pub names_kubernetes: bool,
     /// Whether the text tells that a compiled function closes over an array.
     pub closes_over: bool,
     /// A version of a package with which it ran, where the text compares it with one that fails.
@@ -103,8 +111,12 @@ const CLOSES: [&str; 5] =
 impl Job {
     /// The job of a log; `text` is the log without what surrounds its messages.
     pub(crate) fn of(log: &str, text: &str, server: Option<Server>, framework: Option<Framework>) -> Self {
-        let (settings, grows) = (settings::of(text, server), growth::grows(log));
+        let mut settings = settings::of(text, server);
         let lower = tail(log, SEARCHED).to_ascii_lowercase();
+        if trials::are_lengths_to_stay(&lower) {
+            settings.retain(Setting::is_of_batch);
+        }
+        let grows = growth::grows(log) || growth::is_told(&lower);
         let has_run = grows || turns::have_run(log);
         // There is no step while weights are made or loaded.
         let is_possible = |work: &Occasion| match work {
@@ -134,8 +146,12 @@ impl Job {
             memory_percent: server.and_then(|server| told::percent(text, server.memory_flag())),
             server_devices: server.and_then(|server| told::count(text, server.devices_flag())),
             memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
+            shuffle_buffer: shuffle_buffer(log),
+            shows_step: log.contains(".backward("),
+            lacks_no_grad: lacks_no_grad(log),
             long_input: long_input(text),
             names_keras: lower.contains("keras"),
+            names_kubernetes: ["kubernetes", "kubectl", "k8s", "helm "].iter().any(|name| lower.contains(name)),
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             worked: Worked::of(&lower),
             occasion: prose::occasion(&lower).filter(is_possible),
@@ -168,6 +184,32 @@ fn long_input(text: &str) -> Option<[u64; 2]> {
     let (tokens, most) = behind.split_once(')')?.0.split_once('>')?;
     let lengths = [tokens.trim().parse().ok()?, most.trim().parse().ok()?];
     (lengths[0] > lengths[1]).then_some(lengths)
+}
+
+/// The size in a line of `tf.data`'s shuffle: `Filling up shuffle buffer (this may take a while): 61877343 of 100000000`.
+fn shuffle_buffer(log: &str) -> Option<u64> {
+    let (_, behind) = log.rsplit_once("Filling up shuffle buffer")?;
+    let (_, all) = behind.lines().next()?.split_once(" of ")?;
+    all[..all.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+}
+
+/// Whether code of PyTorch's makes and calls a model, takes no gradient, and doesn't switch them off. Generation and
+/// pipelines of libraries switch them off themselves.
+fn lacks_no_grad(log: &str) -> bool {
+    const GRADIENTS: [&str; 10] = [
+        ".backward(",
+        "optimizer",
+        "optim.",
+        "Trainer",
+        "training_step",
+        "no_grad",
+        "inference_mode",
+        ".generate(",
+        "ipeline(",
+        "Pipeline",
+    ];
+    let has = |sign: &str| log.contains(sign);
+    has("import torch") && (has(".to(") || has(".cuda(")) && has(" = ") && !GRADIENTS.into_iter().any(has)
 }
 
 /// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.
@@ -238,6 +280,21 @@ mod tests {
         let own = " Process 70410 has 10.12 GiB memory in use. Including non-PyTorch memory, this process has 9.87 GiB memory in use.";
         assert_eq!(of(1, 0, own), Some(1));
         assert_eq!((of(0, 0, others), of(5, 5, others), of(5, 0, "")), (None, None, None));
+    }
+
+    #[test]
+    fn shuffles() {
+        let line = "Filling up shuffle buffer (this may take a while): 61877343 of 100000000\nKilled";
+        assert_eq!((shuffle_buffer(line), shuffle_buffer("of 7")), (Some(100_000_000), None));
+    }
+
+    #[test]
+    fn code_without_gradients() {
+        let code = "import torch\nvae.to('cuda')\nx = vae.decode(y)[0]\n";
+        assert!(lacks_no_grad(code));
+        for none in ["with torch.no_grad():", "loss.backward()", "pipeline(x)"] {
+            assert!(!lacks_no_grad(&[code, none].concat()), "{none}");
+        }
     }
 
     #[test]

@@ -25,6 +25,7 @@ impl Run {
                     "optimizer.step",
                     "value_and_grad",
                     "GradientTape",
+                    ".fit(",
                     "Trainer",
                     "train.py",
                     "train_",

@@ -1,5 +1,6 @@
 //! Batches that were tried in vain.
 
+use crate::prose;
 use crate::text::word;
 
 /// Maximum bytes of a sentence on each side of its word for a batch.
@@ -87,9 +88,30 @@ pub(super) fn are_batches_in_vain(lower: &str) -> bool {
     false
 }
 
+/// Whether a sentence tells that inputs can't be shorter: `I cannot shorten the documents`.
+pub(super) fn are_lengths_to_stay(lower: &str) -> bool {
+    const DENIED: [&str; 9] = [
+        "cannot ",
+        "can't ",
+        "can not ",
+        "don't want to ",
+        "do not want to ",
+        "not an option",
+        "without ",
+        "need the ",
+        "must keep ",
+    ];
+    const SHORTER: [&str; 6] = ["shorten", "shorter", "truncat", "reduce the sequence", "full length", "full context"];
+    prose::sentences(lower).any(|sentence| {
+        let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
+        has(&DENIED) && has(&SHORTER)
+    })
+}
+
 /// Whether a sentence has the batch as one sample: `batch size 1`, `a batch size of one`, `batch_size to 1`.
 fn is_of_one(sentence: &str) -> bool {
-    const BETWEEN: [&str; 9] = ["size", "sizes", "of", "to", "is", "was", "at", "as", "with"];
+    const BETWEEN: [&str; 13] =
+        ["size", "sizes", "of", "to", "is", "was", "at", "as", "with", "already", "only", "just", "now"];
     let words: Vec<(usize, usize)> = word::all(sentence).collect();
     let of = |at: usize| words.get(at).map_or("", |(start, end)| &sentence[*start..*end]);
     (0..words.len()).filter(|at| ["batch", "batch_size", "batchsize", "batches"].contains(&of(*at))).any(|at| {
@@ -154,6 +176,13 @@ mod tests {
 
     fn are_in_vain(text: &str) -> bool {
         are_batches_in_vain(&text.to_ascii_lowercase())
+    }
+
+    #[test]
+    fn lengths_that_stay() {
+        assert!(are_lengths_to_stay("the batch is one per device and i cannot shorten the documents."));
+        assert!(!are_lengths_to_stay("a shorter sequence works. it cannot be right"));
+        assert!(are_batches_in_vain("the batch is already one per device"));
     }
 
     #[test]

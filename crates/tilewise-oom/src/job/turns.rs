@@ -36,8 +36,11 @@ pub(super) fn have_run(text: &str) -> bool {
             return false;
         }
         // `the 48th iteration`
-        let is_ordinal =
-            |word: &str| word.strip_suffix("th").is_some_and(|count| count.parse::<u64>().is_ok_and(|count| count > 1));
+        let is_ordinal = |word: &str| {
+            let count = ["th", "nd", "rd"].iter().find_map(|end| word.strip_suffix(end));
+            count.is_some_and(|count| count.parse::<u64>().is_ok_and(|count| count > 1))
+                || ["second", "third"].contains(&word)
+        };
         if is_turn && at > 0 && is_ordinal(&lower(at - 1)) {
             return true;
         }
@@ -132,6 +135,7 @@ mod tests {
             "  0%|          | 1/300 [12:22<61:42:17, 742.93s/it]",
             "Rendering chunk 0/129599\nRendering chunk 12960/129599\nRendering chunk 64800/129599",
             "it stops at the 48th iteration",
+            "runs out on the second batch",
         ] {
             assert!(have_run(text), "{text}");
         }

@@ -111,7 +111,7 @@ fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, &'static str) {
 }
 
 /// A checkpoint around a layer, in the framework's own words.
-fn around_a_layer(words: Words, about: &Recommendation) -> Words {
+pub(super) fn around_a_layer(words: Words, about: &Recommendation) -> Words {
     match about.framework {
         Some(Framework::Jax) => words.code(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan"),
         Some(Framework::TorchXla) => {

@@ -77,12 +77,40 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              training's (an asynchronous save has one); or more memory, of which a save may take several times the state's part",
         )
         .task("Hold less of the state on the host at once as it is saved")
-        .jax(about, "import orbax.checkpoint as ocp", "handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=8)"),
+        .of_framework(about, |framework| match framework {
+            Framework::Jax => {
+                Some(("import orbax.checkpoint as ocp", "handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=8)"))
+            }
+            Framework::TorchXla => Some((
+                "import torch_xla.utils.serialization as xser",
+                "xser.save(state, path)  # one tensor after the other; read by xser.load(path)",
+            )),
+            _ => None,
+        }),
+        ElsewhereFinding::HostShuffle(elements) => Words::new(format!(
+            "Shuffle fewer elements at once: `tf.data` holds {} of them as tensors of the host's, each of which takes some hundred bytes more than \
+             its data. Shuffle their indices with NumPy, or the files before they are read, and then a small buffer",
+            grouped(*elements)
+        ))
+        .task(format!("Shuffle fewer than {} elements at once, or their indices", grouped(*elements)))
+        .code(
+            None,
+            "order = np.random.permutation(n).astype(np.int32)  # 4 bytes an element\n\
+             ds = ds.shuffle(10_000)  # in place of the whole data",
+        ),
         ElsewhereFinding::HostState(_) => Words::new(
             "Load the weights once for a host, or in parts, straight to where they are needed: each process that loads them whole has a copy \
              of its own in the host's memory",
         )
-        .task("Load the weights once for a host, not once in each process"),
+        .task("Load the weights once for a host, not once in each process")
+        .of_framework(about, |framework| match framework {
+            Framework::Torch => Some((
+                "import torch",
+                "model = Model.from_pretrained(name, torch_dtype=torch.bfloat16, low_cpu_mem_usage=True,\n                              \
+                 device_map={'': local_rank})  # each rank to its own GPU",
+            )),
+            _ => None,
+        }),
         ElsewhereFinding::PoolFraction { name, value, .. } => Words::new(format!(
             "Raise `{name}` from {value}, or take it out, if the job has the device for itself: its arrays may have no more than that \
              part of the memory"
@@ -163,6 +191,19 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             }
             if code.is_empty() { words } else { words.code("import torch", code.trim_end()) }
         }
+        ElsewhereFinding::NoGradients => Words::new(
+            "Switch gradients off where the model only runs: its parameters ask for them, so that each layer keeps its values for a backward \
+             pass that never comes. Where a gradient has to go through the model, freeze it, and put checkpoints around its layers",
+        )
+        .task("Switch gradients off: each layer keeps its values for them")
+        .code("import torch", "with torch.inference_mode():  # around the call\n    y = model(x)\n# trained through: model.requires_grad_(False), and checkpoints"),
+        ElsewhereFinding::ServerLength(server) => Words::new(format!(
+            "Serve shorter requests: the server makes an array for the longest, and one of that size is larger than the device. By default the \
+             length is the model's own, which `{}` lowers",
+            server.length_flag()
+        ))
+        .task("Serve shorter requests: an array of the longest exceeds the device")
+        .code(None, format!("{} 8192  # as long as your requests", server.length_flag())),
         ElsewhereFinding::Whole(WholeArray::Scores) => Words::new(
             "Let attention keep no scores: its line asks for more than a quarter of the device at once, as where none of the fused kernels takes \
              its mask, type or device, or `flex_attention` isn't compiled",
@@ -203,6 +244,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             ))
             .task(format!("Never make the matrix of all pairs of {size} whole"))
             .jax(about, JAX, MAP)
+        }
+        ElsewhereFinding::Whole(WholeArray::Product(product)) if product.is_of_records() => {
+            let (count, size) = (grouped(product.factors[0]), grouped(product.element_bytes));
+            let named = product.name.as_ref().map(|name| format!(" (`{name}`)")).unwrap_or_default();
+            Words::new(format!(
+                "Set aside fewer than {count} at once: the request is that number of the text times {size} bytes, as of a buffer of samples or \
+                 of a table, whatever the batch"
+            ))
+            .task(format!("Set aside fewer than {count}{named}: each takes {size} bytes"))
         }
         ElsewhereFinding::Whole(WholeArray::Product(product)) => Words::new(format!(
             "Never make the array whole: its {} are sizes that the text names, so work through one of them in parts, keep only what a later \
@@ -334,7 +384,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         )
         .task("Choose another GPU: other containers' processes, which aren't listed, hold it")
         .code(None, "nvidia-smi --query-gpu=index,memory.used,memory.total --format=csv\nexport CUDA_VISIBLE_DEVICES=1  # one that is free"),
-        ElsewhereFinding::TorchState => Words::new(
+        ElsewhereFinding::OptimizerState => Words::new(
             "Make the optimizer's state smaller, or divide it: it is made in the first step, and Adam's takes 8 bytes a parameter beside weights and \
              gradients of 4 or 2 each, whatever the batch. Divided between all GPUs (FSDP's full shard, ZeRO-3) each has a part; 8 bits take a \
              quarter; on the host it takes none; adapters (LoRA) have little. An update of many tensors at once has temporary copies, too",
@@ -342,8 +392,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Make the optimizer's state smaller, or divide it: no batch changes it")
         .code(
             None,
-            "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=lr)  # Trainer: optim='adamw_bnb_8bit', or --fsdp full_shard\n\
-             # if little is missing: torch.optim.AdamW(…, foreach=False), which updates one tensor at a time",
+            if about.framework == Some(Framework::TensorFlow) {
+                "optimizer = tf.keras.optimizers.Adafactor(rate)\n\
+                 # or train less, of a language model without the table of its words: model.embeddings.trainable = False"
+            } else {
+                "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=lr)  # Trainer: optim='adamw_bnb_8bit', or --fsdp full_shard\n\
+             # if little is missing: torch.optim.AdamW(…, foreach=False), which updates one tensor at a time"
+            },
         ),
         ElsewhereFinding::TorchProcesses(None) => {
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")

@@ -77,6 +77,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 "If the kernel is a library's, choose another implementation of it{of_xla}"
             ))
             .task("If it is a library's or XLA's: choose another implementation or version")
+            .jax(about, None, "implementation='xla'  # in the library's call; AlphaFold 3: --flash_attention_implementation=xla")
         }
         ElsewhereFinding::AnyAlgorithm => Words::new(
             "Let XLA take a default algorithm, which may be slower, if this ended the job; a warning says that it already does",

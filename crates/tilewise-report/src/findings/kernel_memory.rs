@@ -315,7 +315,7 @@ fn scalars(finding: &BlockFinding) -> Words {
             let words = Words::new(format!("{then}: {kind}{number} {shape} takes {taken} alone, and {}", most(*limit)));
             shrunk(percent, words.task(task))
         }
-        BlockFinding::ScalarTables { largest, limit, shrink } => {
+        BlockFinding::ScalarTables { largest, limit, shrink, enough } => {
             let largest = largest
                 .as_ref()
                 .map(|(shape, taken)| format!(". {} alone takes {}", shape.without_layout(), bytes(*taken)));
@@ -326,9 +326,12 @@ fn scalars(finding: &BlockFinding) -> Words {
                 largest.unwrap_or_default()
             ))
             .task("Serve fewer or shorter sequences (`--max-num-seqs`, `--max-model-len`)");
-            match shrink {
-                Some(percent) => words.caveat(format!("{percent} % fewer, or as much shorter, are enough")),
-                None => words,
+            match (enough, shrink) {
+                (Some([[rows, columns], [fewer, narrower]]), _) => words.caveat(format!(
+                    "the largest table is {rows} × {columns}: {fewer} rows, or {narrower} columns, leave room"
+                )),
+                (None, Some(percent)) => words.caveat(format!("{percent} % fewer, or as much shorter, are enough")),
+                _ => words,
             }
         }
         _ => Words::new(""),

@@ -1,7 +1,7 @@
 //! A program that doesn't fit, where nothing that is listed tells what would help.
 
 use super::{
-    Words,
+    Words, checkpoint,
     code::{DUMP, JAX, SHARDING},
     words::quoted,
 };
@@ -55,11 +55,23 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             ))
             .task(format!("If {sizes} is a size of your inputs: lower it"))
         }
+        MemoryFinding::Recompute { is_of_keras } => {
+            let words = Words::new(
+                "Put checkpoints around the layers: a training keeps what each computes until its backward pass, and can compute it again there, \
+                 about a third slower",
+            )
+            .task("Recompute layers in the backward pass (a checkpoint around each)");
+            match is_of_keras {
+                true => words.code("import keras", "with keras.RematScope(mode='full'):  # Keras 3.9 and newer\n    model = make_model()  # its layers are made in it"),
+                false => checkpoint::around_a_layer(words, about),
+            }
+        }
         MemoryFinding::ScoresBesideKernel => Words::new(
             "Update the library of the attention kernel, or take another kernel: the text shows a blockwise one, which holds no scores, and \
              yet they are made whole, in its stead or beside it",
         )
-        .task("Update the attention kernel's library, or take another kernel"),
+        .task("Update the attention kernel's library, or take another kernel")
+        .jax(about, None, "pip install -U jax  # the kernels of jax.experimental.pallas.ops; others have a package of their own"),
         MemoryFinding::GlobalBatch(global) => {
             let words = Words::new(format!(
                 "Give each device its part of the batch, if there are several: an array of one has all {} samples of `{}`, as where a data \
@@ -86,15 +98,18 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 ("with gradients and Adam's moments in f32", "train a part of it (LoRA)")
             } else {
                 match model.bits {
-                    16 => ("in bfloat16", "hold it in int8"),
-                    8 => ("in 8 bits", "hold it in 4 bits"),
-                    _ => ("in 4 bits", "take a smaller one"),
+                    16 => ("in bfloat16", "hold the model in int8"),
+                    8 => ("in 8 bits", "hold the model in 4 bits"),
+                    _ => ("in 4 bits", "take a smaller model"),
                 }
             };
             Words::new(format!(
                 "Divide the model between devices, if each holds it whole, or {less}: {billions} billion parameters take {taken} {of}"
             ))
-            .task(format!("If each device holds the whole model: divide it, or {less}"))
+            .task(match model.is_trained {
+                true => format!("If each device holds the whole model: divide it, or {less}"),
+                false => format!("{}{}, or divide it between devices", less[..1].to_uppercase(), &less[1..]),
+            })
             .caveat(format!("{billions} billion parameters take {taken} {of}"))
         }
         MemoryFinding::FewSamples { elements } => Words::new(format!(

@@ -132,6 +132,18 @@ impl Words {
         if about.framework == Some(Framework::Jax) { self.code(imports, code) } else { self }
     }
 
+    /// Sets the imports and the code of the program's framework, where it has any.
+    fn of_framework(
+        self,
+        about: &Recommendation,
+        of: impl Fn(Framework) -> Option<(&'static str, &'static str)>,
+    ) -> Self {
+        match about.framework.and_then(of) {
+            Some((imports, code)) => self.code(imports, code),
+            None => self,
+        }
+    }
+
     /// Imports and code, a line each.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.code.iter().flat_map(|code| self.imports.into_iter().chain([&**code])).flat_map(str::lines)

@@ -236,7 +236,8 @@ pub(super) fn sentence(message: &Message) -> String {
 }
 
 fn too_large(message: &Message) -> String {
-    let gpu = message.smaller_gpu().map(|gpu| format!(" The {} has {}.", gpu.name, bytes(gpu.bytes))).unwrap_or_default();
+    let gpu =
+        message.smaller_gpu().map(|gpu| format!(" The {} has {}.", gpu.name, bytes(gpu.bytes))).unwrap_or_default();
     format!("{}{gpu}", too_large_by_itself(message))
 }
 

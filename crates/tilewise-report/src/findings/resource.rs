@@ -3,18 +3,22 @@
 use super::Words;
 use tilewise_oom::{Message, Resource};
 
+/// Shared memory of a pod's container that runs the model.
+const KUBERNETES: &str = "volumes: [{name: shm, emptyDir: {medium: Memory, sizeLimit: 16Gi}}]  # of the pod\n\
+                          volumeMounts: [{name: shm, mountPath: /dev/shm}]  # of the container that fails";
+
 pub(super) fn words(resource: Resource) -> Words {
     match resource {
         Resource::Files => Words::new("Raise the limit of open files, or close those that are done")
             .code(None, "ulimit -n 65536  # of a container: --ulimit nofile=65536"),
         Resource::Disk => Words::new("Free the disk, or write elsewhere; of a container, `/dev/shm` is one, too")
             .code(None, "df -h; df -h /dev/shm"),
-        Resource::SharedMemory => Words::new(
+        Resource::SharedMemory { is_of_kubernetes } => Words::new(
             "Give the container more shared memory: NCCL and workers of a data loader pass data through `/dev/shm`, of which a container \
              has 64 MiB unless it is told more",
         )
         .task("Give the container more shared memory (`/dev/shm`)")
-        .code(None, "docker run --shm-size=16g …  # or --ipc=host; Kubernetes: an emptyDir of medium Memory at /dev/shm"),
+        .code(None, if is_of_kubernetes { KUBERNETES } else { "docker run --shm-size=16g …  # or --ipc=host" }),
         Resource::StaticTls => Words::new(
             "Load this library before all others: it is linked for thread-local variables in a block that a process sets aside as it \
              starts, and those loaded before it took the block",
@@ -33,7 +37,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let headline = match message.resource() {
         Some(Resource::Files) => "The process may open no more files.".to_owned(),
         Some(Resource::Disk) => "A disk is full.".to_owned(),
-        Some(Resource::SharedMemory) => "The shared memory of the container, `/dev/shm`, is full.".to_owned(),
+        Some(Resource::SharedMemory { .. }) => "The shared memory of the container, `/dev/shm`, is full.".to_owned(),
         Some(Resource::Quota) => "A quota is used up.".to_owned(),
         Some(Resource::StaticTls) => "The block of thread-local variables for libraries is full.".to_owned(),
         _ => {
@@ -44,7 +48,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         }
     };
     let which = match message.resource() {
-        Some(Resource::SharedMemory) => "It is a limit of the container's, not the memory of the host or of a GPU.",
+        Some(Resource::SharedMemory { .. }) => {
+            "It is a limit of the container's, not the memory of the host or of a GPU."
+        }
         _ if message.quote.as_ref().is_some_and(|quote| quote.contains("RESOURCE_EXHAUSTED")) => {
             "No memory ran out; RESOURCE_EXHAUSTED is the status of all limits."
         }

@@ -1,8 +1,7 @@
 //! Memory that others hold while a program runs, and messages that tell of no arrays.
 
 use super::{
-    Words,
-    cache,
+    Words, cache,
     code::{self, ALIVE, JAX},
     resource,
     words::printed,
@@ -71,7 +70,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             }
             _ => ask_less(*asker, about),
         },
-        RunTimeFinding::Told(told) => {
+        RunTimeFinding::Told { told, to } => {
             if told.way == Way::Set {
                 let set = format!("{}={}", told.name, told.value.as_deref().unwrap_or("1"));
                 return Words::new(format!("Set `{set}` before the job starts, as a warning of the line that fails says"))
@@ -79,7 +78,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                     .code(None, format!("export {set}"));
             }
             let verb = if told.way == Way::Raise { "Raise" } else { "Lower" };
-            let now = told.value.as_ref().map(|value| format!(" ({value} now)")).unwrap_or_default();
+            let now = match (&told.value, to) {
+                (Some(value), Some(to)) => format!(" from {value} to {to}"),
+                (Some(value), None) => format!(" ({value} now)"),
+                _ => String::new(),
+            };
             Words::new(format!("{verb} `{}`{now}, as the error says", told.name))
         }
         RunTimeFinding::Worked(Worked { package, version, .. }) => Words::new(format!(
@@ -122,15 +125,23 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )
         .task("Load the checkpoint to the host: each rank fills GPU 0 with its own")
         .code(None, "model = Model.load_from_checkpoint(path, map_location='cpu')"),
-        RunTimeFinding::Kept(Kept::List(list)) => {
+        RunTimeFinding::Kept(Kept::Sum(sum)) => Words::new(format!(
+            "Add numbers to `{sum}`, not losses: each has the graph of its gradient, which stays in memory as long as the sum does"
+        ))
+        .task(format!("Add numbers to `{sum}`: a loss keeps the graph of its step"))
+        .code(None, format!("{sum} += loss.item()  # or loss.detach()")),
+        RunTimeFinding::Kept(Kept::List { list, value }) => {
             let words = Words::new(format!(
                 "Keep on the host what `{list}` collects, or only a sum of it: a loop appends to it, and each array stays on the device until \
                  the list is gone, with the graph of its gradient, if it has one. Smaller batches only delay it"
             ))
             .task(format!("Keep on the host what `{list}` collects in a loop"));
             match about.framework {
-                Some(Framework::Jax) => words.code(JAX, format!("{list}.append(jax.device_get(y))")),
-                _ => words.code(None, format!("{list}.append(y.detach().cpu())  # y: what the loop appends")),
+                Some(Framework::Jax) => words.code(JAX, format!("{list}.append(jax.device_get({}))", value.as_deref().unwrap_or("y"))),
+                _ => match value {
+                    Some(value) => words.code(None, format!("{list}.append({value}.detach().cpu())")),
+                    None => words.code(None, format!("{list}.append(y.detach().cpu())  # y: what the loop appends")),
+                },
             }
         }
         RunTimeFinding::WholeState(line) => {

@@ -87,6 +87,8 @@ pub enum BlockFinding {
         limit: u64,
         /// The percentage by which all of it has to shrink, if known.
         shrink: Option<u64>,
+        /// Rows and columns of the largest array before, and as many of each as leave room alone.
+        enough: Option<[[u64; 2]; 2]>,
     },
     /// The SparseCore's program is too large for HBM.
     SparseCoreInHbm,

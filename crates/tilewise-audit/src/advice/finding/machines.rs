@@ -111,8 +111,14 @@ pub enum ElsewhereFinding {
     TorchProcesses(Option<ListedProcess>),
     /// Processes hold it that `nvidia-smi` doesn't list, such as those of other containers.
     TorchHidden,
-    /// PyTorch's optimizer makes its state.
-    TorchState,
+    /// An optimizer of PyTorch's or Keras's makes its state.
+    OptimizerState,
+    /// Code of PyTorch's runs a model without switching gradients off.
+    NoGradients,
+    /// A server makes an array for its longest request that is larger than the device.
+    ServerLength(Server),
+    /// A `tf.data` pipeline shuffles this number of elements in the host's memory.
+    HostShuffle(u64),
     /// The pool of pinned host memory is full.
     HostPool {
         /// The pool's limit in gigabytes; `None` if the message has no figure.
@@ -204,6 +210,7 @@ impl ElsewhereFinding {
             | Self::HostLimit { .. }
             | Self::ServerPrograms { .. }
             | Self::ServerBeside { .. }
+            | Self::ServerLength(_)
             | Self::UnifiedMemory(_) => Change::Limit,
             Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)
             | Self::OtherKernel
@@ -219,6 +226,7 @@ impl ElsewhereFinding {
             | Self::TorchCollection
             | Self::HostState(_)
             | Self::HostCollection
+            | Self::HostShuffle(_)
             | Self::OfReason(Reason::HostArray) => Change::Chunk,
             _ => Change::Free,
         }

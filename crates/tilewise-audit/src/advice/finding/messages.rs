@@ -10,6 +10,11 @@ use tilewise_oom::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryFinding {
+    /// A training recomputes nothing, for all that the text shows.
+    Recompute {
+        /// Whether it is one of Keras's.
+        is_of_keras: bool,
+    },
     /// The program shows more than the message.
     LookInside {
         /// The information that the message lacks.
@@ -182,7 +187,12 @@ pub enum RunTimeFinding {
     /// The text's code keeps arrays on the device.
     Kept(Kept),
     /// The error itself tells to change a setting.
-    Told(Told),
+    Told {
+        /// The setting.
+        told: Told,
+        /// A value that is low enough, if the message's figures tell one.
+        to: Option<u64>,
+    },
     /// The job ran with this version of a package.
     Worked(Worked),
     /// A compiled function closes over an array, which is a constant of its program.
@@ -345,6 +355,7 @@ impl MemoryFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
+            Self::Recompute { .. } => Change::Checkpoint,
             Self::Settings { .. } | Self::SmallerInputs(_) | Self::UncutGraph | Self::ScoresBesideKernel => {
                 Change::Chunk
             }
@@ -382,7 +393,7 @@ impl RunTimeFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } | Self::Kept(_) => Change::Free,
-            Self::ServerRoom { .. } | Self::Told(_) => Change::Limit,
+            Self::ServerRoom { .. } | Self::Told { .. } => Change::Limit,
             Self::Worked(_) => Change::None,
             Self::ClosedOver => Change::Free,
             Self::LongInput { .. } => Change::Chunk,
