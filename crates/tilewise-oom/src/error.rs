@@ -30,6 +30,8 @@ enum Found {
     Other(&'static str),
     /// The share of a GPU that JAX sets aside, and no error.
     SetAside,
+    /// A compiled step that donates nothing, and no error.
+    Undonated,
     Unknown,
 }
 
@@ -83,7 +85,7 @@ impl Error {
     /// Whether the text is an error about something else, of which the error's own text has the first step.
     #[must_use]
     pub fn is_about_another(&self) -> bool {
-        matches!(self.found, Found::Other(_) | Found::SetAside)
+        matches!(self.found, Found::Other(_) | Found::SetAside | Found::Undonated)
     }
 
     /// The error for a text, with its kind if known.
@@ -95,7 +97,10 @@ impl Error {
         let found = match () {
             () if text.trim().is_empty() => Found::Empty,
             () if text.contains("HloModule ") => Found::Program,
-            () => other().or_else(|| is_set_aside(text).then_some(Found::SetAside)).unwrap_or(Found::Unknown),
+            () => other()
+                .or_else(|| is_set_aside(text).then_some(Found::SetAside))
+                .or_else(|| is_undonated(text).then_some(Found::Undonated))
+                .unwrap_or(Found::Unknown),
         };
         Self { found }
     }
@@ -112,6 +117,12 @@ impl fmt::Display for Error {
                  needed (`XLA_PYTHON_CLIENT_PREALLOCATE=false` lets it grow with what is needed)",
             );
         }
+        if self.found == Found::Undonated {
+            return f.write_str(
+                "the text has no error; its compiled step donates nothing, so that the state before it and the one after it are held at once: \
+                 weights and an optimizer's moments twice (`donate_argnums` of `jax.jit` and `nnx.jit`, of the state's arguments)",
+            );
+        }
         f.write_str("no message about memory found")?;
         match self.found {
             Found::Empty => f.write_str(" (the text is empty)"),
@@ -119,6 +130,15 @@ impl fmt::Display for Error {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a text on memory has the code of a step of JAX's that updates a state, and donates none.
+fn is_undonated(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let is_step = ["@jax.jit", "@nnx.jit", "@jit", "@partial(jax.jit"].iter().any(|sign| text.contains(sign));
+    let has_update = ["optimizer.update(", "apply_gradients(", "apply_updates("].iter().any(|sign| text.contains(sign));
+    let is_of_memory = ["memory", " gb", "vram", "hbm"].iter().any(|word| lower.contains(word));
+    is_step && has_update && is_of_memory && !lower.contains("donate")
 }
 
 /// Whether `nvidia-smi` shows the share of a GPU in use that JAX sets aside, and the context beside it: `61690MiB / 81559MiB`.

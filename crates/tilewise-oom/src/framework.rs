@@ -48,6 +48,8 @@ const SIGNS: [(&[&str], Framework); 10] = [
             "torch.OutOfMemoryError",
             "out of memory. Tried to allocate",
             "Error: CUDA out of memory",
+            "RuntimeError: CUDA error",
+            "AcceleratorError: CUDA error",
             "MPS backend out",
             "when calling `cublas",
             "triton.runtime.",

@@ -20,12 +20,14 @@ use crate::message::{Message, Named};
 use crate::occasion::Occasion;
 use crate::pool;
 use crate::product::Product;
+use crate::prose;
 use crate::server::Server;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
+use crate::text::tail;
 use crate::traceback::Frame;
 use memchr::memmem;
 use std::cmp::Reverse;
@@ -34,6 +36,9 @@ use std::ops::Range;
 /// Words before and behind the kernel whose stack doesn't fit.
 const STACK_OF: &str = "while allocating on stack for ";
 const FIGURES: &str = "Scoped allocation with size";
+
+/// Bytes of prose that are searched.
+const SEARCHED: usize = 256 << 10;
 
 /// The source file in the line prefixes of the compiler's own log.
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
@@ -49,6 +54,7 @@ impl Message {
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
         let mut messages = read_all(&text, is_log, device);
         messages.extend(shells_word(&text).filter(|_| messages.is_empty()));
+        messages.extend(told_of_host(&text).filter(|_| messages.is_empty()));
         let (kernel, named) = (kernel_name::of(&text), Named::of(&text));
         let filled = pool::filled_percent(log);
         let chunks = pool::chunks(log);
@@ -109,7 +115,10 @@ fn is_of_autotuner(log: &str, message: &Message) -> bool {
 }
 
 /// Words of launchers on a process that was killed.
-const KILLED: [&str; 10] = [
+const KILLED: [&str; 13] = [
+    "exited with code 137",
+    "code=137",
+    "code -9",
     "exit code 137",
     "exit status 137",
     "exit 137",
@@ -136,9 +145,28 @@ fn shells_word(text: &str) -> Option<Message> {
     text.lines().find(|line| is_of_shell(line)).map(|line| {
         let mut message = Message::new(Form::Host);
         // A launcher that writes of memory has seen the limit of the container.
-        let name = if line.contains("OOM") { "group" } else { "shell" };
+        let is_of_container = line.contains("OOM") || line.contains("exited with code 137");
+        let name = if is_of_container { "group" } else { "shell" };
         let word = Fact { name, value: FactValue::Text("Killed".to_owned()) };
         (message.truncated, message.facts) = (false, Facts(vec![word]));
+        message.memory_space = Some("host".to_owned());
+        message
+    })
+}
+
+/// A sentence on a host whose memory runs out, beside code that tells why: `The host memory grows with num_workers, until the VM
+/// crashes.`
+fn told_of_host(text: &str) -> Option<Message> {
+    const MEMORY: [&str; 5] = ["host memory", "cpu memory", "system memory", "host ram", "cpu ram"];
+    const ENDS: [&str; 6] = ["out of memory", "runs out", "crash", "oom", "killed", "until"];
+    let lower = tail(text, SEARCHED).to_ascii_lowercase();
+    let is_told = |sentence: &str| {
+        MEMORY.iter().any(|words| sentence.contains(words)) && ENDS.iter().any(|words| sentence.contains(words))
+    };
+    let has_code = ["num_workers=", ".append(", "+= "].iter().any(|sign| lower.contains(sign));
+    (has_code && prose::sentences(&lower).any(is_told)).then(|| {
+        let mut message = Message::new(Form::Host);
+        (message.truncated, message.is_retold) = (false, true);
         message.memory_space = Some("host".to_owned());
         message
     })

@@ -40,7 +40,33 @@ pub struct Product {
     pub element_bytes: u64,
     /// The name that the text gives a number of records: `num_timesteps`.
     pub name: Option<String>,
+    /// The family of models whose vocabulary the first number is, if the text names one.
+    pub family: Option<&'static str>,
 }
+
+/// Vocabularies of families of models, by names in lower case: the sizes of their published configurations.
+const VOCABULARIES: [(&str, &str, &[u64]); 14] = [
+    ("qwen", "Qwen", &[151_936, 152_064, 151_646, 248_320]),
+    ("llama-3", "Llama 3", &[128_256]),
+    ("llama3", "Llama 3", &[128_256]),
+    ("llama 3", "Llama 3", &[128_256]),
+    ("llama", "Llama", &[32_000, 32_001]),
+    ("mistral", "Mistral", &[32_000]),
+    ("mixtral", "Mixtral", &[32_000]),
+    ("gemma", "Gemma", &[256_000, 262_208]),
+    ("gpt2", "GPT-2", &[50_257]),
+    ("phi-3", "Phi-3", &[32_064]),
+    ("phi-4", "Phi-4", &[100_352]),
+    ("deepseek", "DeepSeek", &[129_280]),
+    ("command-r", "Command R", &[256_000]),
+    ("whisper", "Whisper", &[51_865, 51_866]),
+];
+
+/// The odd part of a vocabulary that tells it from other sizes: 32,000 is 125 × 256.
+const ODD_OF_VOCABULARY: u64 = 100;
+
+/// Fewer tokens are none of a batch.
+const TOKENS: u64 = 256;
 
 /// Fewer elements of a text are no records of an array.
 const RECORDS: u64 = 100_000;
@@ -62,20 +88,56 @@ impl Product {
         let bytes = asked.low();
         let divides = |count: &&u64| {
             let record = bytes / **count;
-            **count >= RECORDS && (8..=RECORD).contains(&record) && record % 4 == 0 && bytes % **count <= REST
+            **count >= RECORDS && (8..=RECORD).contains(&record) && record.is_multiple_of(4) && bytes % **count <= REST
         };
         let mut found = numbers.iter().filter(divides);
         let count = *found.next().filter(|_| asked.low() == asked.high())?;
         let name = name_of(text, count);
-        found.next().is_none().then(|| Self { factors: vec![count], element_bytes: bytes / count, name })
+        found.next().is_none().then(|| Self { factors: vec![count], element_bytes: bytes / count, name, family: None })
     }
 
     /// The only product equal to a request, if too few were tried for a chance match.
     pub(crate) fn of(text: &str, asked: &PrintedSize) -> Option<Self> {
         let numbers = numbers(text)?;
+        if let Some(logits) = Self::of_logits(text, &numbers, asked) {
+            return Some(logits);
+        }
         Self::of_numbers(&numbers, asked, 0, RANK)
             .or_else(|| Self::of_numbers(&numbers, asked, asked.low() / BESIDE, 2))
             .or_else(|| Self::of_records(text, &numbers, asked))
+    }
+
+    /// The logits of tokens whose number is in the text, or the product of two that are, over the vocabulary of a model that
+    /// it names.
+    fn of_logits(text: &str, numbers: &[u64], asked: &PrintedSize) -> Option<Self> {
+        let lower = tail(text, SEARCHED).to_ascii_lowercase();
+        let families = VOCABULARIES.iter().filter(|(name, ..)| lower.contains(name));
+        // Powers of two meet sizes by chance.
+        let is_odd = |size: &&u64| **size >> size.trailing_zeros() > ODD_OF_VOCABULARY;
+        let mut sizes =
+            families.flat_map(|(_, family, sizes)| sizes.iter().filter(is_odd).map(move |size| (*family, *size)));
+        let range = asked.low()..=asked.high();
+        // A batch may be a small number of the text.
+        let small: Vec<u64> = word::all(text).filter_map(|(start, end)| text[start..end].parse().ok()).collect();
+        let all = || numbers.iter().copied().chain(small.iter().copied().filter(|number| (2..LEAST).contains(number)));
+        sizes.find_map(|(family, vocabulary)| {
+            [4, 2].into_iter().find_map(|element_bytes| {
+                let is_asked = |tokens: u64| {
+                    let bytes = tokens.checked_mul(vocabulary)?.checked_mul(element_bytes)?;
+                    (tokens >= TOKENS && range.contains(&bytes)).then_some(())
+                };
+                let one = numbers.iter().find(|tokens| is_asked(**tokens).is_some()).map(|tokens| vec![*tokens]);
+                let two = || {
+                    numbers.iter().find_map(|length| {
+                        let batch = all().find(|batch| length.checked_mul(*batch).and_then(is_asked).is_some())?;
+                        Some(vec![batch, *length])
+                    })
+                };
+                let tokens = one.or_else(two)?;
+                let factors = [vocabulary].into_iter().chain(tokens).collect();
+                Some(Self { factors, element_bytes, name: None, family: Some(family) })
+            })
+        })
     }
 
     /// The product of at most `most` numbers that lacks at most `beside` bytes of a request.
@@ -128,6 +190,7 @@ impl Search<'_> {
                 factors: self.chosen.clone(),
                 element_bytes,
                 name: None,
+                family: None,
             }));
             return;
         }
@@ -205,6 +268,9 @@ mod tests {
         assert_eq!(of(grid, "18402508800 bytes"), Some((vec![5200, 96, 96, 96], 4)));
         let samples = "X: (60000, 12), genes 2800, num_warmup=500, num_samples=2000";
         assert_eq!(of(samples, "1344000000000 bytes"), Some((vec![60_000, 2800, 2000], 4)));
+        let logits = "Qwen3-0.6B, per_device_train_batch_size=8, max_completion_length=2048";
+        assert_eq!(of(logits, "4.64 GiB"), Some((vec![151_936, 8, 2048], 2)));
+        assert_eq!(of("llama-3.3-70b, cutoff_len: 2048", "1002.00 MiB"), Some((vec![128_256, 2048], 4)));
         let tokens = "max 73216 min 11004; vocab_size ... 151936, pid=884120";
         assert_eq!(of(tokens, "41.44 GiB"), Some((vec![151_936, 73_216], 4)));
         assert_eq!(of("jnp.ones(60_000)", "14400000000 bytes"), Some((vec![60_000, 60_000], 4)));

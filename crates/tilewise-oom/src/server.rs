@@ -14,10 +14,12 @@ pub enum Server {
     TextGeneration,
     /// NVIDIA's TensorRT-LLM.
     TensorRt,
+    /// llama.cpp, and Ollama on top of it.
+    LlamaCpp,
 }
 
 /// Signs, the surer first: vLLM's kernels are in SGLang, too.
-const SIGNS: [(&[&str], Server); 4] = [
+const SIGNS: [(&[&str], Server); 5] = [
     (&["sglang", "sgl_jax", "mem_fraction_static", "mem-fraction-static"], Server::Sglang),
     (
         &["vllm", "vLLM", "tpu_inference", "tpu_runner", "gpu-memory-utilization", "gpu_memory_utilization"],
@@ -25,6 +27,10 @@ const SIGNS: [(&[&str], Server); 4] = [
     ),
     (&["text_generation_server", "text_generation_launcher", "text-generation-inference"], Server::TextGeneration),
     (&["TensorRT-LLM", "tensorrt_llm"], Server::TensorRt),
+    (
+        &["ggml", "llama.cpp", "llm_load_", "llama_model_load", "OLLAMA_", "ollama serve", "ollama run"],
+        Server::LlamaCpp,
+    ),
 ];
 
 impl Server {
@@ -40,6 +46,7 @@ impl Server {
             Self::Sglang => "--mem-fraction-static",
             Self::TextGeneration => "--cuda-memory-fraction",
             Self::TensorRt => "kv_cache_free_gpu_mem_fraction",
+            Self::LlamaCpp => "--n-gpu-layers",
         }
     }
 
@@ -51,6 +58,7 @@ impl Server {
             Self::Sglang => "--chunked-prefill-size",
             Self::TextGeneration => "--max-batch-prefill-tokens",
             Self::TensorRt => "max_num_tokens",
+            Self::LlamaCpp => "--ubatch-size",
         }
     }
 
@@ -62,6 +70,7 @@ impl Server {
             Self::Sglang => "--context-length",
             Self::TextGeneration => "--max-total-tokens",
             Self::TensorRt => "--max_seq_len",
+            Self::LlamaCpp => "--ctx-size",
         }
     }
 
@@ -73,6 +82,7 @@ impl Server {
             Self::Sglang => "--tp-size",
             Self::TextGeneration => "--num-shard",
             Self::TensorRt => "--tp_size",
+            Self::LlamaCpp => "--tensor-split",
         }
     }
 
@@ -84,11 +94,29 @@ impl Server {
             Self::Sglang => "--cuda-graph-max-bs 32",
             Self::TextGeneration => "--cuda-graphs 1,2,4",
             Self::TensorRt => "cuda_graph_mode=false",
+            Self::LlamaCpp => "GGML_CUDA_DISABLE_GRAPHS=1",
         }
     }
 
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let has = |sign: &&str| memmem::find(text.as_bytes(), sign.as_bytes()).is_some();
+        // `Not using vLLM.`
+        let is_denied = |at: usize| {
+            let before = text.as_bytes()[at.saturating_sub(10)..at].to_ascii_lowercase();
+            [&b"not using "[..], b"without ", b"no "].iter().any(|word| before.ends_with(word))
+        };
+        let has = |sign: &&str| memmem::find_iter(text.as_bytes(), sign.as_bytes()).any(|at| !is_denied(at));
         SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, server)| *server)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Server;
+
+    #[test]
+    fn servers() {
+        assert_eq!(Server::of("Not using vLLM."), None);
+        assert_eq!(Server::of("vllm serve x, not using vLLM elsewhere"), Some(Server::Vllm));
+        assert_eq!(Server::of("in function ggml_cuda_pool_vmm::alloc"), Some(Server::LlamaCpp));
     }
 }

@@ -14,8 +14,8 @@ use crate::{
 };
 use tilewise::Shape;
 use tilewise_oom::{
-    Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Run, Section, Server,
-    Setting, Told, Way,
+    Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Reason, Run, Section,
+    Server, Setting, Told, Way,
 };
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
@@ -205,6 +205,16 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     let required = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
+        Some(Finding::Memory(MemoryFinding::EarlyAbort)) => Shrink::of(&budget, message.form),
+        Some(Finding::Block(BlockFinding::ScalarTables { shrink, .. })) if message.server.is_some() => {
+            shrink.map(|percent| Shrink { percent, is_of_temporaries: false, is_least: false })
+        }
+        // In the first step of a training its own arrays fill the device.
+        Some(Finding::Elsewhere(ElsewhereFinding::OfReason(Reason::Small)))
+            if is_trained && !message.job.has_run && settings.iter().any(is_bound) =>
+        {
+            None
+        }
         Some(Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Program | Asker::Array, shrink })) => {
             shrink.take()
         }
@@ -352,16 +362,33 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
         let finding = Finding::Cache(CacheFinding::NoPart { server, devices });
         return vec![Recommendation::new(finding, Target::Process, message.framework)];
     }
-    let to = told.as_ref().and_then(|told| lowered(told, message));
+    let to = told.as_ref().and_then(|told| match told.way {
+        Way::Lower => lowered(told, message).map(|to| to.to_string()),
+        Way::Raise => raised(told, message),
+        _ => None,
+    });
     let found = told.map(|told| Finding::RunTime(RunTimeFinding::Told { told, to }));
     let found = found.map(|finding| Recommendation::new(finding, Target::Process, message.framework));
     advice.splice(at..at, found);
     advice
 }
 
+/// The part of the memory that gives a server's cache what it lacks, and a twentieth of the memory.
+fn raised(told: &Told, message: &Message) -> Option<String> {
+    const MARGIN: u64 = 5;
+    /// Programs of others, such as a screen's, have the rest.
+    const MOST: u64 = 95;
+    let is_part = message.server.is_some_and(|server| told.is_option(server.memory_flag()));
+    let now = message.job.memory_percent.filter(|_| is_part)?;
+    let (lacking, all) = (message.facts.size("lacking")?.bytes(), message.job.server_bytes?);
+    let more = lacking.saturating_mul(100).div_ceil(all.max(1)).saturating_add(MARGIN);
+    let to = now.saturating_add(more).next_multiple_of(MARGIN);
+    (to <= MOST).then(|| format!("0.{to}"))
+}
+
 /// The value of a setting by which a request is as large as what is free.
 fn lowered(told: &Told, message: &Message) -> Option<u64> {
-    let now: u64 = told.value.as_ref().filter(|_| told.way == Way::Lower)?.parse().ok()?;
+    let now: u64 = told.value.as_ref()?.parse().ok()?;
     let (asked, free) = (message.used.as_ref()?.bytes(), message.facts.size("free")?.bytes());
     let to = u64::try_from(u128::from(now) * u128::from(free) / u128::from(asked.max(1))).ok()?;
     // Two digits.

@@ -13,7 +13,8 @@ use crate::{
 };
 use tilewise::ElementType;
 use tilewise_oom::{
-    Done, Form, Framework, Message, Occasion, PrintedSize, Product, Reason, Run, Section, UntiledMachine,
+    Done, Form, Framework, Message, Occasion, OomVerdict, PrintedSize, Product, Reason, Run, Section, Server,
+    UntiledMachine,
 };
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
@@ -22,7 +23,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | TorchCheckpoint
         | TorchLess { .. }
         | Whole(_)
-        | TorchSave
+        | TorchSave { .. }
         | OptimizerState
         | TorchCollection
         | HostCollection
@@ -145,12 +146,20 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
                 found.reverse();
             }
             let shuffled = message.job.shuffle_buffer.map(HostShuffle);
+            let workers = message.job.workers.filter(|_| found.len() == 1).map(HostWorkers);
             // Names of the work tell more.
             let growth = message.job.grows.then_some(HostGrowth).filter(|_| found.len() == 1);
-            growth.into_iter().chain(shuffled).chain(found).collect()
+            let growth = growth.filter(|_| workers.is_none());
+            growth.into_iter().chain(shuffled).chain(workers).chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
             vec![OfReason(reason)]
+        }
+        _ if message.server == Some(Server::LlamaCpp) && message.framework.is_none_or(|of| of == Framework::Torch) => {
+            vec![LlamaLayers {
+                layers: message.job.gpu_layers,
+                is_of_context: message.cause() == Some(OomVerdict::Size),
+            }]
         }
         _ if message.framework == Some(Framework::Torch) || is_of_runtime => super::torch::findings(message),
         _ if message.occasion() == Some(Occasion::Update) => vec![OptimizerState],
@@ -169,7 +178,14 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         }
         Reason::Size => {
             let unified = unified(message).map(UnifiedMemory);
-            [smaller(listing)].into_iter().chain(unified).collect()
+            let smaller = smaller(listing);
+            // Without a list, what to make smaller is unknown.
+            let is_unknown = matches!(smaller, Smaller { largest: None, .. });
+            let mut found: Vec<_> = [smaller].into_iter().chain(unified).collect();
+            if is_unknown {
+                found.reverse();
+            }
+            found
         }
         // Memory that others hold doesn't tell why a program makes as much.
         Reason::Results if message.asks_much() => vec![smaller(listing), Processes],
@@ -253,9 +269,19 @@ fn unified(message: &Message) -> Option<u64> {
     let is_useful = !message.job.done.contains(&Done::UnifiedMemory) && message.job.run != Some(Run::Training);
     let total = message.usage.as_ref().map(|usage| usage.total.bytes());
     let asked = total.max(message.used.as_ref().map(PrintedSize::bytes))?;
-    let all = message.device_bytes()?;
+    // The warning's target is what arguments leave of the pool, three quarters of the memory.
+    let warned = || Some(message.warned_of_rematerialization()?.limit.as_ref()?.bytes() / 3 * 4);
+    let all = message.device_bytes().or_else(warned)?;
     let tenths = asked.saturating_mul(12).div_ceil(all.max(1));
     (is_possible && is_useful && tenths <= MOST).then_some(tenths)
+}
+
+/// The only size of an array that prose counts something by.
+fn counted(row: &Allocation, counts: &[u64]) -> Option<u64> {
+    let bounds = row.shape.as_ref()?.dimensions().iter().filter_map(|dimension| dimension.bound());
+    let mut found = bounds.filter(|bound| counts.contains(bound));
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
 }
 
 /// The size of an array's first dimension, behind that of `pmap`, of which a device has one.
@@ -290,7 +316,7 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
         LargestBuffer {
             owner: line.or(name),
             bytes: row.taken_bytes(),
-            rows: rows(row),
+            rows: counted(row, &listing.message.job.counts).or_else(|| rows(row)),
             is_random: is_random(row.op_name()),
             transform: transform(row.op_name()).or_else(|| transform(line_of_call?)),
         }

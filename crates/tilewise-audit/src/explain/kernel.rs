@@ -241,7 +241,8 @@ fn parts_that_fit(message: &Message) -> u64 {
 /// Advice on SMEM, which holds the operands of a core's scalar unit.
 fn scalars(explanation: Listing<'_>) -> BlockFinding {
     let limit = explanation.message.limit.as_ref().map_or(1 << 20, PrintedSize::bytes);
-    match windows(explanation).into_iter().next() {
+    // A server's kernel prefetches tables of its requests.
+    match windows(explanation).into_iter().next().filter(|_| explanation.message.server.is_none()) {
         Some((row, window)) => BlockFinding::ScalarOperand {
             kind: window.kind,
             operand: window.operand,

@@ -100,7 +100,7 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
     let processes = processes(message, &figures);
     let beside = beside(message, &figures);
     // A server fills what it is given; saves, collections and an optimizer's update ask for much in small pieces.
-    let is_of_work = message.server.is_some() || matches!(less, OptimizerState | TorchSave | TorchCollection);
+    let is_of_work = message.server.is_some() || matches!(less, OptimizerState | TorchSave { .. } | TorchCollection);
     let is_small = message.cause() == Some(OomVerdict::Reservation) && !is_of_work;
     let order = match () {
         () if beside.is_some() => [beside, processes, None],
@@ -122,7 +122,7 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
     let run = if is_evaluated { Some(Run::Inference) } else { message.job.run };
     let is_of_many = figures.asked.zip(figures.held).is_some_and(|(asked, held)| asked < held / MANY);
     match (message.server, run) {
-        _ if message.occasion() == Some(Occasion::Save) => TorchSave,
+        _ if message.occasion() == Some(Occasion::Save) => TorchSave { is_fsdp1: message.job.names_fsdp1 },
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
         // The state is made in the first step.
         _ if message.occasion() == Some(Occasion::Update) && !message.job.has_run => OptimizerState,
@@ -144,6 +144,8 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
         }
         // A part of a pool is a product by chance sooner.
         _ if message.product.is_some() && !is_of_many => Whole(whole_array(message)),
+        // Each training step makes them, however much else is held.
+        _ if message.product.as_ref().is_some_and(|product| product.family.is_some()) => Whole(WholeArray::Logits),
         (None, Some(Run::Training)) if !message.job.done.contains(&Done::Recomputed) => TorchCheckpoint,
         (None, run) => {
             // Batches that ran before needed as much.
@@ -197,7 +199,8 @@ fn whole_array(message: &Message) -> WholeArray {
     if are_pairs && message.named.attention {
         return WholeArray::Scores;
     }
-    if line.and_then(|frame| frame.code.as_deref()).is_some_and(|code| code.contains("logits")) {
+    let are_logits = message.product.as_ref().is_some_and(|product| product.family.is_some());
+    if are_logits || line.and_then(|frame| frame.code.as_deref()).is_some_and(|code| code.contains("logits")) {
         return WholeArray::Logits;
     }
     // A printed number of parameters has three digits.

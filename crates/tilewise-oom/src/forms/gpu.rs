@@ -64,6 +64,10 @@ pub(super) const RULES: &[Rule] = &[
             "HIP out of memory [Tried to allocate {used:size}]",
             "CUDA out of memory Tried to allocate more than {damaged:name} memory",
             "CUDA runtime error in {call:name} … out of memory",
+            // ggml: `ggml_cuda_error`, and the allocation before it; PyTorch's `c10_cuda_check_implementation`
+            "allocating {used:size} on device {ordinal:number} cudaMalloc failed out of memory",
+            "failed to allocate CUDA0 buffer of size {used:count}",
+            "CUDA error out of memory",
             "MPS backend out of memory",
             "Failed to load in memory {loaded:name}",
             "Failed to allocate {used:bytes} for new constant",

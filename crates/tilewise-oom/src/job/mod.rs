@@ -19,6 +19,7 @@ pub use gpu::Gpu;
 pub use kept::Kept;
 pub use model::Model;
 pub use pool_settings::PoolSettings;
+use pool_settings::assigned;
 pub use processes::ListedProcess;
 pub use run::Run;
 pub use settings::Setting;
@@ -28,6 +29,7 @@ use crate::framework::Framework;
 use crate::occasion::Occasion;
 use crate::prose::{self, Worked};
 use crate::server::Server;
+use crate::text::size::PrintedSize;
 use crate::text::{tail, word};
 
 /// Bytes that are searched: a log ends near its error.
@@ -78,12 +80,20 @@ pub struct Job {
     pub is_compiled_elsewhere: bool,
     /// The percentage of the memory that a server's weights and cache may fill, if the text sets one.
     pub memory_percent: Option<u64>,
+    /// Bytes of the GPU that a server's log gives: `total_gpu_memory (8.00GiB)`.
+    pub server_bytes: Option<u64>,
     /// The number of devices between which a server divides its model, if the text sets one.
     pub server_devices: Option<u64>,
     /// The lowest percentage of a server's part of the memory that a sentence tells to have failed, too.
     pub memory_percent_in_vain: Option<u64>,
     /// Elements of the buffer that a `tf.data` pipeline shuffles in the host's memory.
     pub shuffle_buffer: Option<u64>,
+    /// Processes that each load samples for a process, if the text sets a number.
+    pub workers: Option<u64>,
+    /// Layers of a model of llama.cpp's that lie on GPUs.
+    pub gpu_layers: Option<u64>,
+    /// Numbers that prose counts something by: `100 atmospheric layers`.
+    pub counts: Vec<u64>,
     /// Whether the text has the code of a step that takes a gradient.
     pub shows_step: bool,
     /// Whether the text has code that runs a model of PyTorch's and takes its gradients along for nothing.
@@ -92,6 +102,8 @@ pub struct Job {
     pub long_input: Option<[u64; 2]>,
     /// Whether the text names Keras.
     pub names_keras: bool,
+    /// Whether the text names FSDP of PyTorch's first version: `full_shard`, `FullyShardedDataParallel`.
+    pub names_fsdp1: bool,
     /// Whether the text names Kubernetes.
     pub names_kubernetes: bool,
     /// Whether the text tells that a compiled function closes over an array.
@@ -144,13 +156,20 @@ impl Job {
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
                 || REMOTE.iter().any(|sign| text.contains(sign)),
             memory_percent: server.and_then(|server| told::percent(text, server.memory_flag())),
+            server_bytes: log.split_once("total_gpu_memory (").and_then(|(_, size)| size_of(size)),
             server_devices: server.and_then(|server| told::count(text, server.devices_flag())),
             memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
             shuffle_buffer: shuffle_buffer(log),
+            workers: workers(log),
+            gpu_layers: gpu_layers(log),
+            counts: counts(&lower),
             shows_step: log.contains(".backward("),
             lacks_no_grad: lacks_no_grad(log),
             long_input: long_input(text),
             names_keras: lower.contains("keras"),
+            names_fsdp1: ["full_shard", "FullyShardedDataParallel", "fully_sharded_data_parallel"]
+                .iter()
+                .any(|name| log.contains(name)),
             names_kubernetes: ["kubernetes", "kubectl", "k8s", "helm "].iter().any(|name| lower.contains(name)),
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             worked: Worked::of(&lower),
@@ -191,6 +210,51 @@ fn shuffle_buffer(log: &str) -> Option<u64> {
     let (_, behind) = log.rsplit_once("Filling up shuffle buffer")?;
     let (_, all) = behind.lines().next()?.split_once(" of ")?;
     all[..all.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+}
+
+fn size_of(text: &str) -> Option<u64> {
+    /// Bytes of a figure with its unit.
+    const LONGEST: usize = 16;
+    let end = text.find(')').filter(|end| *end <= LONGEST)?;
+    PrintedSize::figure(&text[..end]).map(|(size, _)| size.bytes())
+}
+
+/// The number of a data loader's workers: `num_workers=8`.
+fn workers(log: &str) -> Option<u64> {
+    let mut all =
+        log.match_indices("num_workers").filter_map(|(at, name)| assigned(&log[at + name.len()..])?.parse().ok());
+    let most = all.by_ref().max()?;
+    (most > 0).then_some(most)
+}
+
+/// The layers of llama.cpp's line `offloaded 65/65 layers to GPU`.
+fn gpu_layers(log: &str) -> Option<u64> {
+    let (_, behind) = log.rsplit_once("offloaded ")?;
+    let (layers, rest) = behind.split_once('/')?;
+    layers.parse().ok().filter(|layers| *layers > 1 && rest.lines().next().is_some_and(|line| line.contains("layers")))
+}
+
+/// The numbers of a text, in lower case, that a word of prose follows.
+fn counts(lower: &str) -> Vec<u64> {
+    /// Numbers that are kept.
+    const MOST: usize = 64;
+    const UNITS: [&str; 12] =
+        ["gib", "mib", "bytes", "byte", "gb", "mb", "hours", "seconds", "minutes", "days", "times", "bits"];
+    let words: Vec<(usize, usize)> = word::all(lower).collect();
+    let found = words.windows(2).filter_map(|pair| {
+        let [(start, end), (next, after)] = [pair[0], pair[1]];
+        let (name, is_next) = (&lower[next..after], &lower[end..next] == " ");
+        let is_word = name.len() > 3 && name.bytes().all(|byte| byte.is_ascii_lowercase()) && !UNITS.contains(&name);
+        let is_alone = !lower[..start].ends_with(['.', '/', ':', '=', '-', '[', ',']);
+        lower[start..end].parse().ok().filter(|count: &u64| *count > 1 && is_next && is_word && is_alone)
+    });
+    let mut all = Vec::new();
+    for count in found {
+        if !all.contains(&count) && all.len() < MOST {
+            all.push(count);
+        }
+    }
+    all
 }
 
 /// Whether code of PyTorch's makes and calls a model, takes no gradient, and doesn't switch them off. Generation and
@@ -280,6 +344,13 @@ mod tests {
         let own = " Process 70410 has 10.12 GiB memory in use. Including non-PyTorch memory, this process has 9.87 GiB memory in use.";
         assert_eq!(of(1, 0, own), Some(1));
         assert_eq!((of(0, 0, others), of(5, 5, others), of(5, 0, "")), (None, None, None));
+    }
+
+    #[test]
+    fn counts_of_prose() {
+        assert_eq!(counts("the matrix for 100 atmospheric layers, 16 gib free, [40,11] of 2.5 things"), [100]);
+        assert_eq!((workers("num_workers=8, num_workers: 4"), workers("num_workers=0")), (Some(8), None));
+        assert_eq!(gpu_layers("llm_load_tensors: offloaded 65/65 layers to GPU"), Some(65));
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Setting {
 const SEARCHED: usize = 64 << 10;
 
 /// Ends of the names of batches, and of lengths of samples.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "batch_size",
     "batchsize",
     "batch",
@@ -39,6 +39,7 @@ const NAMES: [&str; 12] = [
     "max_target_length",
     "max_seq_len",
     "max_seq_length",
+    "cutoff_len",
     "seq",
 ];
 
@@ -116,7 +117,13 @@ fn named(text: &str, names: &[&str]) -> Vec<(Setting, bool)> {
         let is_of_part =
             || names.contains(&"batch") && ["batch_size_", "batchsize_"].iter().any(|at| lower.starts_with(at));
         let is_one = names.iter().any(|known| is_named(&lower, known)) || is_of_part();
-        let Some(value) = is_one.then(|| value(&text[end..], lower.contains('_'))).flatten() else { continue };
+        // `dataset.batch(32)`
+        let called = || {
+            let digits = text[end..].strip_prefix('(').filter(|_| lower == "batch" && text[..start].ends_with('.'))?;
+            digits.split_once(')')?.0.parse().ok().filter(|size| *size > 0)
+        };
+        let set = is_one.then(|| value(&text[end..], lower.contains('_')).or_else(called)).flatten();
+        let Some(value) = set else { continue };
         match found.iter_mut().find(|(setting, _)| setting.name == name) {
             Some((setting, is_only)) => *is_only &= setting.value == value,
             None => found.push((Setting { name: name.to_owned(), value }, true)),

@@ -56,6 +56,16 @@ const TRIED: [&str; 5] = ["tried", "tries", "attempted", "without success", "alr
 /// Outcomes of a trial that helped.
 const HELPED: [&str; 4] = ["works", "worked", "helps", "helped"];
 
+/// Words of somebody who knows a smaller batch that runs.
+const RUNS: [&str; 6] = [
+    "finally runs is batch",
+    "runs with batch",
+    "works with batch",
+    "works at batch",
+    "fits with batch",
+    "fits at batch",
+];
+
 /// Words of somebody who wants the batch as it is.
 const KEPT: [&str; 7] = [
     "keep the batch",
@@ -79,7 +89,10 @@ pub(super) fn are_batches_in_vain(lower: &str) -> bool {
         // A sentence is read once.
         if start >= past {
             let (sentence, behind) = sentence(lower, start, end);
-            if is_in_vain(sentence) || is_of_one(sentence) || KEPT.iter().any(|words| sentence.contains(words)) {
+            if is_in_vain(sentence)
+                || is_of_one(sentence)
+                || KEPT.iter().chain(&RUNS).any(|words| sentence.contains(words))
+            {
                 return true;
             }
             past = behind;
@@ -172,7 +185,7 @@ fn is_in_vain(sentence: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{are_batches_in_vain, is_tried};
+    use super::{are_batches_in_vain, are_lengths_to_stay, is_tried};
 
     fn are_in_vain(text: &str) -> bool {
         are_batches_in_vain(&text.to_ascii_lowercase())

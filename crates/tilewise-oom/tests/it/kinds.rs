@@ -214,11 +214,14 @@ fn the_line_that_raised_stands_before_its_error() {
 /// Julia and Elixir, whose programs no code of Python changes.
 #[test]
 fn front_ends_in_other_languages() {
-    for text in [
-        "ERROR: LoadError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 93936833408 bytes.",
-        "** (RuntimeError) Out of memory while trying to allocate 117964800 bytes.",
+    for (text, framework) in [
+        (
+            "ERROR: LoadError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 93936833408 bytes.",
+            Framework::Reactant,
+        ),
+        ("** (RuntimeError) Out of memory while trying to allocate 117964800 bytes.", Framework::Exla),
     ] {
-        assert_eq!(parse(text).framework, Some(Framework::OtherLanguage), "{text}");
+        assert_eq!(parse(text).framework, Some(framework), "{text}");
     }
 }
 

@@ -22,6 +22,11 @@ use tilewise_oom::{
 const INDICES_OF_LOGITS: &str =
     "Trainer(…, preprocess_logits_for_metrics=lambda out, _: (out[0] if isinstance(out, tuple) else out).argmax(-1))";
 
+/// The step where a device gathers a state to save it.
+const SAVE: &str = "Save each device's own part; adapters alone, where only they are trained; or the state gathered on the host. A second copy on the \
+             device, as where a state is gathered or converted from 8 bits, has no room beside the training's";
+const SAVE_TASK: &str = "Save each device's own part, adapters alone, or gather on the host";
+
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
         ElsewhereFinding::OfReason(reason) => reason::step(*reason, about),
@@ -87,6 +92,36 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             )),
             _ => None,
         }),
+        ElsewhereFinding::LlamaLayers { layers, is_of_context } => {
+            let now = layers.map(|layers| format!("; {layers} lie there now")).unwrap_or_default();
+            let fewer = layers.map_or(20, |layers| layers - layers.div_ceil(8));
+            Words::new(format!(
+                "Put fewer layers on the GPU, or serve a shorter context: llama.cpp holds the weights of these layers, their cache of keys and \
+                 values, and buffers for a batch{now}. Of several GPUs each takes a part"
+            ))
+            .task(if *is_of_context {
+                "Serve a shorter context: one request is larger than the GPU"
+            } else {
+                "Put fewer layers on the GPU, or serve a shorter context"
+            })
+            .code(
+                None,
+                format!(
+                    "llama-server -m MODEL --n-gpu-layers {fewer} --ctx-size 4096  # of two GPUs: --tensor-split 3,1\n\
+                     # Ollama: /set parameter num_gpu {fewer}, num_ctx 4096; OLLAMA_SCHED_SPREAD=1 spreads over all GPUs"
+                ),
+            )
+        }
+        ElsewhereFinding::HostWorkers(workers) => Words::new(format!(
+            "Take fewer workers, or hold the data set in NumPy arrays or a memory-mapped file: each of the {workers} workers of each process has a copy \
+             of its Python objects sooner or later, since reading one writes its count of references"
+        ))
+        .task(format!("Take fewer than {workers} workers, or hold the data in arrays"))
+        .code(
+            "import numpy as np",
+            "rows = [np.frombuffer(pickle.dumps(row), np.uint8) for row in rows]  # in place of a list of dicts\n\
+             ends, rows = np.cumsum([len(row) for row in rows]), np.concatenate(rows)",
+        ),
         ElsewhereFinding::HostShuffle(elements) => Words::new(format!(
             "Shuffle fewer elements at once: `tf.data` holds {} of them as tensors of the host's, each of which takes some hundred bytes more than \
              its data. Shuffle their indices with NumPy, or the files before they are read, and then a small buffer",
@@ -221,7 +256,9 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Never make all logits at once: fuse the loss, or take tokens in parts")
         .code(
             "from liger_kernel.transformers import LigerFusedLinearCrossEntropyLoss",
-            "loss = LigerFusedLinearCrossEntropyLoss()(lm_head.weight, hidden.flatten(0, 1), labels.flatten())",
+            "args = TrainingArguments(…, use_liger_kernel=True)  # SFTConfig, GRPOConfig; LLaMA-Factory: enable_liger_kernel: true\n\
+             # in a loop of your own:\n\
+             loss = LigerFusedLinearCrossEntropyLoss()(lm_head.weight, hidden.flatten(0, 1), labels.flatten())",
         ),
         ElsewhereFinding::Whole(WholeArray::Parameters(parameters)) => {
             #[expect(clippy::cast_precision_loss, reason = "a number for people")]
@@ -267,13 +304,17 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         )
         .task("Never make the array whole: work through it in parts"),
         ElsewhereFinding::TorchCollection => Words::new(
-            "Keep less of each batch that is evaluated, such as the largest logit's index in place of the logits, or move it to the host: \
+            "Keep less of each batch that is evaluated, such as the loss alone, or the largest logit's index in place of the logits: \
              outputs of all batches are joined on the device, or of Hugging Face's those of `eval_accumulation_steps` batches",
         )
-        .task("Keep less of each evaluated batch, or move it to the host")
+        .task("Keep less of each evaluated batch: outputs of all are joined")
         .code(
             "import torch",
-            format!("kept.append(logits.argmax(-1).cpu())\n# Hugging Face: {INDICES_OF_LOGITS}"),
+            format!(
+                "args = TrainingArguments(…, prediction_loss_only=True)  # Hugging Face, where the loss is enough\n\
+                 # else {INDICES_OF_LOGITS}\n\
+                 kept.append(logits.argmax(-1).cpu())  # in a loop of your own"
+            ),
         ),
         ElsewhereFinding::HostCollection => Words::new(
             "Keep less of each batch that is evaluated, such as the largest logit's index in place of the logits: where the outputs of all batches \
@@ -312,12 +353,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "tracemalloc.start()  # before the first step; then, after some:\n\
              print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')",
         ),
-        ElsewhereFinding::TorchSave => Words::new(
-            "Save each device's own part; adapters alone, where only they are trained; or the state gathered on the host. A second copy on the \
-             device, as where a state is gathered or converted from 8 bits, has no room beside the training's",
-        )
-        .task("Save each device's own part, adapters alone, or gather on the host")
-        .code(
+        ElsewhereFinding::TorchSave { is_fsdp1: true } => Words::new(SAVE).task(SAVE_TASK).code(
+            "from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, StateDictType",
+            "config = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)  # gathered on the host of rank 0\n\
+             with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, config):\n    \
+                 state = model.state_dict()",
+        ),
+        ElsewhereFinding::TorchSave { .. } => Words::new(SAVE).task(SAVE_TASK).code(
             "from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict",
             "model.save_pretrained(path)  # a PEFT model: its adapters alone\n\
              options = StateDictOptions(full_state_dict=True, cpu_offload=True)  # sharded; FSDP1: FullStateDictConfig(True, True)\n\
@@ -517,8 +559,12 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let why = held.unwrap_or(why);
     let product =
         message.product.as_ref().map(|product| format!(" The text's sizes make it up: {}.", shape_of(product)));
-    let told = format!("{which} {why}{}", product.unwrap_or_default());
-    let told = if told.trim().is_empty() { "The message doesn't tell what holds the memory." } else { told.trim() };
+    let told = format!("{which}{} {why}", product.unwrap_or_default());
+    let told = match told.trim() {
+        "" if !message.entries.is_empty() => "The message lists the largest arrays.",
+        "" => "The message doesn't tell what holds the memory.",
+        told => told,
+    };
     [headline, told.to_owned()]
 }
 
@@ -529,7 +575,8 @@ fn is_square(product: &Product) -> bool {
 /// The sizes of an array: `5,200 × 96 × 96 × 96 elements of 4 bytes`.
 fn shape_of(product: &Product) -> String {
     let sizes: Vec<String> = product.factors.iter().map(|size| grouped(*size)).collect();
-    format!("{} elements of {} bytes", sizes.join(" × "), product.element_bytes)
+    let vocabulary = product.family.map(|family| format!(", the first a vocabulary of {family}")).unwrap_or_default();
+    format!("{} elements of {} bytes{vocabulary}", sizes.join(" × "), product.element_bytes)
 }
 
 /// The requests of an allocator that tries again with less: `a request of 1.00 GiB`, `3 requests, of 0.81 to 1.00 GiB`.

@@ -71,7 +71,11 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
             "Give the container or batch job more memory, or load and convert data and weights in parts: what it may have of the \
              host's memory ran out, whatever the host has free",
         )
-        .code(None, "cat /sys/fs/cgroup/memory.max; ps aux --sort=-rss | head"),
+        .code(
+            None,
+            "cat /sys/fs/cgroup/memory.max; ps aux --sort=-rss | head\n\
+             # Docker: --memory=16g; of Docker Desktop, Settings > Resources > Memory",
+        ),
         Reason::Workers => Words::new(
             "Run fewer workers at once: each has memory of its own, and Ray ends the newest once a node's memory is nearly full. A higher \
              limit only leaves the choice to Linux",

@@ -301,7 +301,7 @@ fn what_a_text_shows_is_told() {
     };
     // Outputs of an evaluation, joined; one array, in an old spelling of the card's size; an evaluation takes no gradient.
     let (task, screen) = first_change(&torch("evaluation_loop", "return torch.cat((a, b), dim=0)", "6.00 GiB"));
-    assert_eq!(task, "Keep less of each evaluated batch, or move it to the host");
+    assert_eq!(task, "Keep less of each evaluated batch: outputs of all are joined");
     assert!(screen.contains("The request is made at a.py:3: return torch.cat((a, b), dim=0)"), "{screen}");
     assert!(
         first_change(&torch("training_step", "return a @ b", "24.81 GiB")).0.starts_with("Never make the array whole")

@@ -70,7 +70,10 @@ pub enum ElsewhereFinding {
     /// Each step leaves something in the host's memory.
     HostGrowth,
     /// PyTorch gathers a state whole to save it.
-    TorchSave,
+    TorchSave {
+        /// Whether the text shows FSDP of its first version.
+        is_fsdp1: bool,
+    },
     /// A server's programs find no room beside its weights and its cache.
     ServerPrograms {
         /// The server.
@@ -117,6 +120,15 @@ pub enum ElsewhereFinding {
     NoGradients,
     /// A server makes an array for its longest request that is larger than the device.
     ServerLength(Server),
+    /// llama.cpp puts layers of a model, and their cache, on a GPU.
+    LlamaLayers {
+        /// The number of layers there, if the text has it.
+        layers: Option<u64>,
+        /// Whether one request is larger than the GPU, as a cache is of a long context.
+        is_of_context: bool,
+    },
+    /// Processes that load samples each hold the data set in the host's memory, by the text this number.
+    HostWorkers(u64),
     /// A `tf.data` pipeline shuffles this number of elements in the host's memory.
     HostShuffle(u64),
     /// The pool of pinned host memory is full.
@@ -211,6 +223,7 @@ impl ElsewhereFinding {
             | Self::ServerPrograms { .. }
             | Self::ServerBeside { .. }
             | Self::ServerLength(_)
+            | Self::LlamaLayers { .. }
             | Self::UnifiedMemory(_) => Change::Limit,
             Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)
             | Self::OtherKernel
@@ -222,7 +235,7 @@ impl ElsewhereFinding {
             | Self::SmallerOperand { .. }
             | Self::TorchLess { .. }
             | Self::Whole(_)
-            | Self::TorchSave
+            | Self::TorchSave { .. }
             | Self::TorchCollection
             | Self::HostState(_)
             | Self::HostCollection

@@ -190,8 +190,8 @@ pub enum RunTimeFinding {
     Told {
         /// The setting.
         told: Told,
-        /// A value that is low enough, if the message's figures tell one.
-        to: Option<u64>,
+        /// A value that is enough, if the message's figures tell one.
+        to: Option<String>,
     },
     /// The job ran with this version of a package.
     Worked(Worked),
