@@ -81,7 +81,9 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
     if program.is_too_large() && !program.fits_without(together) {
         let enough = |proposal: &Proposal| Some(saved(&kept, proposal)).filter(|freed| program.fits_without(*freed));
         let is_donated = kept.iter().any(|(_, before)| matches!(before.finding, Finding::UndonatedState(_)));
-        let last = narrowed(program, is_donated, enough).or_else(|| divided(program, enough));
+        // Devices that are there already divide a state without rounding it.
+        let own = if program.partitions > 1 { divided(program, enough) } else { None };
+        let last = own.or_else(|| narrowed(program, is_donated, enough)).or_else(|| divided(program, enough));
         kept.extend(last.map(|(freed, proposal)| (freed.saturating_sub(together), proposal)));
     }
     let stacks = Stacks::of(program.module);

@@ -20,6 +20,10 @@ pub(crate) struct ScanResiduals {
     all: Vec<Stack>,
     /// Bytes of the loop's carry.
     carry_bytes: u64,
+    /// Whether the loop's carry is stacked, too, by its bounds.
+    pub(crate) is_carry_stacked: bool,
+    /// Whether it is stacked in its own type, so that the compiler's layout of its stacks is known.
+    pub(crate) is_carry_of_its_type: bool,
 }
 
 /// Maximum number of segments that are tried: a text may claim any number of trips.
@@ -44,6 +48,8 @@ struct Stack {
     is_in_default_memory: bool,
     /// Whether it holds the loop's carry, from which the rest can be recomputed.
     is_carried: bool,
+    /// Whether the carry has its element type.
+    is_of_its_type: bool,
 }
 
 impl<'p, 'm> LoopArrays<'p, 'm> {
@@ -77,6 +83,7 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
                     bytes,
                     is_in_default_memory: array.memory_space() == 0,
                     is_carried: false,
+                    is_of_its_type: false,
                 }),
                 _ => carry_bytes = carry_bytes.saturating_add(bytes),
             }
@@ -84,8 +91,10 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
             carry.push((without_ones(&bounds), element_type));
         }
         stacks.sort_by_key(|stack| (Reverse(stack.is_in_default_memory), Reverse(stack.bytes)));
-        find_carried(&mut stacks, carry);
-        Some(ScanResiduals { all: stacks, carry_bytes })
+        let is_carry_stacked = find_carried(&mut stacks, carry);
+        let is_of_its_type = stacks.iter().all(|stack| !stack.is_carried || stack.is_of_its_type);
+        let is_carry_of_its_type = is_carry_stacked && is_of_its_type;
+        Some(ScanResiduals { all: stacks, carry_bytes, is_carry_stacked, is_carry_of_its_type })
     }
 
     /// The arrays of the default memory that are or copy stacks.
@@ -97,11 +106,15 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
     /// and their copies, and stacks of the carry that move to faster memory.
     pub(crate) fn recomputed(&self, stacks: &ScanResiduals) -> Vec<&'p LiveArray<'m>> {
         let moved = stacks.moved();
+        // The carry's own stacks aren't there yet.
+        let is_none_carried = !stacks.is_carry_stacked;
         let held = |stack: &Stack| self.held.get(&stack.position).cloned().unwrap_or_default();
         let recomputed = stacks.all.iter().flat_map(|stack| {
             let is_moved = moved.contains(&stack.position);
             let is_gone =
-                move |array: &&LiveArray<'m>| !stack.is_carried || is_moved && array.position == stack.position;
+                move |array: &&LiveArray<'m>| {
+                    is_none_carried || !stack.is_carried || is_moved && array.position == stack.position
+                };
             held(stack).into_iter().filter(is_gone)
         });
         recomputed.collect()
@@ -109,6 +122,11 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
 }
 
 impl ScanResiduals {
+    /// Bytes of the carry of all steps, where it isn't stacked yet; its stacks' layouts are the compiler's choice.
+    pub(crate) fn new_stacks(&self, trips: u64) -> u64 {
+        if self.is_carry_stacked { 0 } else { self.carry_bytes.saturating_mul(trips) }
+    }
+
     /// The equal segments of a loop of this number of trips that leave the fewest bytes, if they free more than twice
     /// as much as to recompute each step from a carry of its own, which frees `freed`.
     pub(crate) fn segments(&self, trips: u64, freed: u64) -> Option<Segments> {
@@ -141,7 +159,8 @@ impl ScanResiduals {
 }
 
 /// Marks a stack for each array of the carry: of its element type, or else of another, in which the gradient reads it.
-fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) {
+/// Returns whether the carry is stacked; if none is found, the first stack stands for it.
+fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) -> bool {
     // Number of arrays in the carry, by bounds and element type.
     let mut left: HashMap<Vec<u64>, HashMap<ElementType, usize>> = HashMap::default();
     for (bounds, element_type) in carry {
@@ -153,16 +172,16 @@ fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) {
             let is_it = |of: &ElementType| *of == stack.element_type || !needs_its_type;
             if let Some((_, count)) = types.iter_mut().find(|(of, count)| is_it(of) && **count > 0) {
                 *count -= 1;
-                stack.is_carried = true;
+                (stack.is_carried, stack.is_of_its_type) = (true, needs_its_type);
             }
         }
     }
+    let is_found = stacks.iter().any(|stack| stack.is_carried);
     // Something is carried, even if under other bounds.
-    if !stacks.iter().any(|stack| stack.is_carried)
-        && let Some(first) = stacks.first_mut()
-    {
+    if !is_found && let Some(first) = stacks.first_mut() {
         first.is_carried = true;
     }
+    is_found
 }
 
 fn without_ones(bounds: &[u64]) -> Vec<u64> {

@@ -58,20 +58,17 @@ impl<'m> ProgramModel<'m> {
         self.flow.reached([op], next).filter_map(|op| self.flow.instruction(op)).find(is)
     }
 
-    /// Whether `this` is `other` with its elements replaced: computed elementwise, partly overwritten, or carried by a
+    /// The arrays that this one is, with their elements replaced: computed elementwise, partly overwritten, or carried by a
     /// loop.
-    pub(crate) fn updates(&self, this: &LiveArray<'m>, other: &LiveArray<'m>) -> bool {
+    pub(crate) fn replaced(&self, this: &LiveArray<'m>) -> HashSet<Position> {
         let (mut waiting, mut seen) = (VecDeque::from([this.position]), HashSet::default());
         while let Some(at) = waiting.pop_front() {
             let at = self.flow.origin(at);
-            if at == other.position {
-                return true;
-            }
-            if seen.len() < REACH && seen.insert(at) {
+            if seen.len() <= REACH && seen.insert(at) {
                 waiting.extend(self.updated(at));
             }
         }
-        false
+        seen
     }
 
     /// The arrays that this one updates: each element derives from theirs at the same index.

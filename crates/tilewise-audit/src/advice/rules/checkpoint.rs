@@ -164,7 +164,11 @@ fn by_loop<'m>(
     }
     (!recomputed.is_empty()).then(|| {
         let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about);
-        (finding, proposal.at_most(recomputed.iter().map(|array| (array.buffer, of_a_step(array)))))
+        let proposal = if stacks.is_carry_of_its_type { proposal } else { proposal.bound() };
+        let carried = (largest.buffer, of_a_step(largest).saturating_add(stacks.new_stacks(trips)));
+        let of_steps = recomputed.iter().map(|array| (array.buffer, of_a_step(array)));
+        let new = (!stacks.is_carry_stacked).then_some(carried);
+        (finding, proposal.at_most(of_steps.chain(new)))
     })
 }
 

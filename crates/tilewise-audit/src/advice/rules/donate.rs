@@ -12,7 +12,7 @@ use crate::{
     program::{is_of_instruction, name, root},
 };
 use foldhash::{HashMap, HashSet};
-use std::collections::BTreeSet;
+use std::{cmp::Reverse, collections::BTreeSet};
 use tilewise::{Shape, tpu::allocated_bytes};
 use tilewise_hlo::{InputOutputAlias, Instruction};
 
@@ -31,20 +31,8 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         let number = |argument: &Instruction<'_>| argument.parameter_number();
         argument.live().is_none_or(|array| number(&array.instruction).is_some_and(|number| !taken.contains(&number)))
     };
-    let mut free: Vec<&dyn ArrayFact> = evidence.arguments().into_iter().filter(is_free).collect();
-    // In a message, a result may replace any argument of its shape.
-    let updates =
-        |result: &dyn ArrayFact, argument: &dyn ArrayFact| match (evidence.program(), result.live(), argument.live()) {
-            (Some(program), Some(result), Some(argument)) => program.updates(result, argument),
-            _ => true,
-        };
-    let mut updated: Vec<&dyn ArrayFact> = Vec::new();
-    for result in evidence.results() {
-        let is_its_own = |argument: &&dyn ArrayFact| argument.shape() == result.shape() && updates(result, *argument);
-        if let Some(at) = free.iter().position(is_its_own) {
-            updated.push(free.swap_remove(at));
-        }
-    }
+    let free: Vec<&dyn ArrayFact> = evidence.arguments().into_iter().filter(is_free).collect();
+    let updated = updated(evidence, &free);
     let largest = updated.iter().max_by_key(|argument| argument.bytes());
     if let Some(message) = evidence.message() {
         return of_message(evidence, message, &updated);
@@ -64,6 +52,48 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
         ..Proposal::new(Finding::UndonatedState(finding), Target::Argument, largest.advised(evidence)).bound()
     })
+}
+
+/// Arguments that results update, one for each result. Of a parameter of many arrays, which is a state, rather than of constants
+/// of its shape, such as coefficients, which are read again.
+fn updated<'e>(evidence: &'e dyn Evidence, free: &[&'e dyn ArrayFact]) -> Vec<&'e dyn ArrayFact> {
+    let mut by_shape: HashMap<&Shape, Vec<usize>> = HashMap::default();
+    for (at, argument) in free.iter().enumerate() {
+        by_shape.entry(argument.shape()).or_default().push(at);
+    }
+    // The last value of a result's memory is the result; those before it may be of other arrays.
+    let results = evidence.results();
+    let mut last: HashMap<usize, usize> = HashMap::default();
+    for (at, result) in results.iter().enumerate() {
+        if let Some(array) = result.live() {
+            let known = last.entry(array.buffer).or_insert(at);
+            let is_later = results[*known].live().is_some_and(|before| array.last > before.last);
+            *known = if is_later { at } else { *known };
+        }
+    }
+    let is_last = |at: usize| results[at].live().is_none_or(|array| last.get(&array.buffer) == Some(&at));
+    let candidates = results.iter().enumerate().filter(|(at, _)| is_last(*at)).map(|(_, result)| {
+        let alike = by_shape.get(result.shape()).cloned().unwrap_or_default();
+        // In a message, a result may replace any argument of its shape.
+        let Some((program, array)) = evidence.program().zip(result.live()) else { return alike };
+        let replaced = program.replaced(array);
+        let is_replaced = |at: &usize| free[*at].live().is_none_or(|array| replaced.contains(&array.position));
+        alike.into_iter().filter(is_replaced).collect()
+    });
+    let mut candidates: Vec<Vec<usize>> = candidates.collect();
+    // Weights are updated by moments, too, which results of their own replace.
+    candidates.sort_by_key(Vec::len);
+    let root = |at: usize| free[at].live().map(|array| root_of(&array.instruction));
+    let mut arrays: HashMap<Option<String>, usize> = HashMap::default();
+    let all: BTreeSet<usize> = candidates.iter().flatten().copied().collect();
+    all.iter().for_each(|at| *arrays.entry(root(*at)).or_default() += 1);
+    let of_root: HashMap<usize, usize> = all.iter().map(|at| (*at, arrays[&root(*at)])).collect();
+    let mut taken: BTreeSet<usize> = BTreeSet::new();
+    for own in candidates {
+        let left = own.into_iter().filter(|at| !taken.contains(at));
+        taken.extend(left.min_by_key(|at| (Reverse(of_root[at]), *at)));
+    }
+    taken.into_iter().map(|at| free[at]).collect()
 }
 
 /// The proposal for a message. If it lists no results, all of them may reuse arguments' memory.

@@ -5,11 +5,12 @@ use crate::{
         change::Target,
         evidence::Evidence,
         finding::Finding,
-        program::LiveArray,
+        program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
     program::name,
 };
+use foldhash::HashSet;
 use std::iter::successors;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
@@ -23,7 +24,11 @@ impl Rule for UnchangedResults {
 
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
         let Some(program) = evidence.program().filter(|program| program.is_too_large()) else { return Vec::new() };
-        let unchanged = |array: &LiveArray<'_>| argument(&array.instruction).map(|argument| name(&argument));
+        let returned = returned(program);
+        let unchanged = |array: &LiveArray<'_>| {
+            let argument = argument(&array.instruction).filter(|argument| returned.contains(&argument.index()))?;
+            Some(name(&argument))
+        };
         let arrays: Vec<_> = program.results().filter_map(|array| Some((array, unchanged(array)?))).collect();
         let Some((largest, _)) = arrays.iter().max_by_key(|(array, _)| array.bytes) else { return Vec::new() };
         let names: Vec<String> = arrays.iter().map(|(_, name)| name.clone()).collect();
@@ -31,6 +36,14 @@ impl Rule for UnchangedResults {
         let proposal = Proposal::new(finding, Target::Result, program.advised(largest)).bound();
         vec![proposal.at_most(arrays.iter().map(|(array, _)| (array.buffer, 0)))]
     }
+}
+
+/// The arguments that are results: a loop may change the copy that it is given.
+fn returned(program: &ProgramModel<'_>) -> HashSet<usize> {
+    let flow = program.flow;
+    let results = flow.entry().map(|entry| flow.result(entry));
+    let origins = results.into_iter().flat_map(|result| flow.within(result)).map(|position| flow.origin(position));
+    origins.filter_map(|origin| flow.instruction(flow.op_at(origin))).map(|at| at.index()).collect()
 }
 
 /// The argument that an instruction copies.

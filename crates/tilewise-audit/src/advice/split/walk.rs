@@ -262,7 +262,11 @@ impl<'p, 'm> Walk<'p, 'm> {
                 continue;
             }
             let is_own = |operand: usize| !of_sums.has_any(operand) && !of_others.has_any(operand);
-            if !self.read(&at).any(|operand| is_own(operand.index()) && self.is_each(split, &operand)) {
+            // The numbers of positions are their own, too.
+            let is_numbered =
+                |at: &Instruction<'_>| facts.are_counted(at.index()) && split.place(at, 0).is_some();
+            let meets = |operand: &Instruction<'_>| self.is_each(split, operand) || is_numbered(operand);
+            if !self.read(&at).any(|operand| is_own(operand.index()) && meets(&operand)) {
                 continue;
             }
             let is_late = self.is_backward(&at);
