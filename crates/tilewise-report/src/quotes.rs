@@ -105,9 +105,14 @@ impl Quotes {
 
     /// The edit that makes a change, if it is one line and exactly one line qualifies.
     pub(crate) fn edit(&self, about: &Recommendation) -> Option<LineEdit> {
+        // The line of a loop itself names its step.
+        let own = about.array.as_ref().and_then(|array| array.source.as_ref()).filter(|source| {
+            matches!(about.finding, Finding::KeptByLoop(_))
+                && self.of(Some(source)).is_some_and(|line| line.contains(SCAN))
+        });
         let edited = |line: &str, next: &str| match &about.finding {
             Finding::UndonatedState(finding) => donated(finding, line, next),
-            Finding::KeptByLoop(finding) => recomputed(finding, about, line),
+            Finding::KeptByLoop(finding) => recomputed(finding, about, line, own.is_some()),
             Finding::LargeDimension(finding) => in_turn(finding, about, line),
             _ => None,
         };
@@ -115,11 +120,13 @@ impl Quotes {
             let next = text.lines().skip(1).chain([""]);
             text.lines().zip(next).zip(1..).map(move |((line, next), number)| (file, number, line, next))
         });
-        let mut edits = lines.filter_map(|(file, line, before, next)| {
-            let after = edited(before, next)?;
-            let (file, before, after) = (file.clone(), before.trim().to_owned(), after.trim().to_owned());
-            (before.chars().count() <= LONGEST_LINE).then_some(LineEdit { file, line, before, after })
-        });
+        let is_own = |file: &str, line: u32| own.is_none_or(|source| *source.file == *file && source.line == line);
+        let mut edits =
+            lines.filter(|(file, line, ..)| is_own(file, *line)).filter_map(|(file, line, before, next)| {
+                let after = edited(before, next)?;
+                let (file, before, after) = (file.clone(), before.trim().to_owned(), after.trim().to_owned());
+                (before.chars().count() <= LONGEST_LINE).then_some(LineEdit { file, line, before, after })
+            });
         edits.next().filter(|_| edits.next().is_none())
     }
 }
@@ -202,8 +209,11 @@ fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str) -> Opti
     (is_batch && is_leading).then(|| format!("{before}jax.lax.map({call}, {all}, batch_size={size}{end}"))
 }
 
+/// The call of a loop over steps.
+const SCAN: &str = "lax.scan(";
+
 /// `jax.lax.scan(step, …)` with the step recomputed, or its policy with nothing saved.
-fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Option<String> {
+fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str, is_own: bool) -> Option<String> {
     if finding.segments.is_some() {
         return None;
     }
@@ -214,11 +224,14 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Optio
         let is_new = name > 0 && !is_call && &behind[..name] != "nothing_saveable";
         return is_new.then(|| format!("{before}checkpoint_policies.nothing_saveable{}", &behind[name..]));
     }
-    let step = about.array.as_ref()?.source.as_ref()?.function.as_deref()?.rsplit('.').next()?;
+    let of_function = || about.array.as_ref()?.source.as_ref()?.function.as_deref()?.rsplit('.').next();
+    // The loop's own line, or else that of a value in its step.
+    let named = line.split_once(SCAN).and_then(|(_, behind)| behind.split(',').next()).filter(|name| is_name(name));
+    let step = if is_own { named? } else { of_function()? };
     let (call, checkpoint) = match finding.library {
         Library::Haiku => ("dynamic_unroll(", "hk.remat"),
         Library::Linen | Library::Nnx | Library::Equinox => return None,
-        _ => ("lax.scan(", "jax.checkpoint"),
+        _ => (SCAN, "jax.checkpoint"),
     };
     let (before, behind) = line.split_once(&format!("{call}{step}"))?;
     let is_step = is_name(step) && behind.starts_with(',');

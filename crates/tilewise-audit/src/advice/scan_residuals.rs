@@ -111,10 +111,9 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
         let held = |stack: &Stack| self.held.get(&stack.position).cloned().unwrap_or_default();
         let recomputed = stacks.all.iter().flat_map(|stack| {
             let is_moved = moved.contains(&stack.position);
-            let is_gone =
-                move |array: &&LiveArray<'m>| {
-                    is_none_carried || !stack.is_carried || is_moved && array.position == stack.position
-                };
+            let is_gone = move |array: &&LiveArray<'m>| {
+                is_none_carried || !stack.is_carried || is_moved && array.position == stack.position
+            };
             held(stack).into_iter().filter(is_gone)
         });
         recomputed.collect()
@@ -122,6 +121,16 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
 }
 
 impl ScanResiduals {
+    /// The bounds of stacked slices, without dimensions of size 1.
+    pub(crate) fn slices(&self) -> impl Iterator<Item = &[u64]> {
+        self.all.iter().map(|stack| &*stack.slice)
+    }
+
+    /// Bytes of the loop's carry.
+    pub(crate) fn carry_bytes(&self) -> u64 {
+        self.carry_bytes
+    }
+
     /// Bytes of the carry of all steps, where it isn't stacked yet; its stacks' layouts are the compiler's choice.
     pub(crate) fn new_stacks(&self, trips: u64) -> u64 {
         if self.is_carry_stacked { 0 } else { self.carry_bytes.saturating_mul(trips) }
@@ -184,6 +193,6 @@ fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) -> bo
     is_found
 }
 
-fn without_ones(bounds: &[u64]) -> Vec<u64> {
+pub(crate) fn without_ones(bounds: &[u64]) -> Vec<u64> {
     bounds.iter().copied().filter(|bound| *bound != 1).collect()
 }

@@ -3,14 +3,14 @@
 
 use crate::{
     advice::{
-        change::Target,
+        change::{Saving, Target},
         evidence::{ArrayFact, Evidence, Listed},
         finding::{Finding, KeptByLoop, Library},
         message::{MessageModel, total},
         program::{LiveArray, ProgramModel},
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
-        scan_residuals::LoopArrays,
+        scan_residuals::{LoopArrays, without_ones},
     },
     message::Allocation,
     program::{SourceLine, is_forward, is_recomputed, modules, names_under_checkpoints, op_name, source_line},
@@ -38,7 +38,13 @@ impl Rule for LoopKeepsValues {
             return Vec::new();
         }
         let arrays = LoopArrays::of(program);
-        together(loops.filter_map(|forward| by_loop(program, &arrays, &forward)))
+        together(loops.filter_map(|forward| {
+            let own = by_loop(program, &arrays, &forward);
+            let inner = by_inner_loop(program, &arrays, &forward);
+            let freed = |found: &Option<Kept>| found.as_ref().map_or(0, |found| found.freed);
+            let best = if freed(&inner) > freed(&own) { inner } else { own };
+            best.map(|kept| (kept.finding, kept.proposal))
+        }))
     }
 }
 
@@ -112,11 +118,14 @@ fn of_cut_shapes(evidence: &dyn Evidence) -> Option<Proposal> {
     Some(proposal.extrapolated(evidence, held, Listed::Bytes))
 }
 
-fn by_loop<'m>(
-    program: &ProgramModel<'m>,
-    arrays: &LoopArrays<'_, 'm>,
-    forward: &Instruction<'m>,
-) -> Option<(KeptByLoop, Proposal)> {
+/// Values that a loop keeps, as a proposal, and the bytes that recomputing them frees.
+struct Kept {
+    finding: KeptByLoop,
+    proposal: Proposal,
+    freed: u64,
+}
+
+fn by_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, forward: &Instruction<'m>) -> Option<Kept> {
     let trips = program.flow.trip_count(program.flow.op(forward)?).filter(|trips| *trips > 1)?;
     let of_loop: HashSet<usize> = program
         .arrays
@@ -136,31 +145,20 @@ fn by_loop<'m>(
     // A library's loop takes no scan around it.
     let freed = recomputed.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
     let segments = stacks.segments(trips, freed).filter(|_| library == Library::Jax);
-    let module = op_name(forward).map(|name| modules(&name).skip(1).collect::<Vec<_>>().join("/"));
     let finding = KeptByLoop {
-        steps: Some((trips, stacked.len())),
         segments: segments.map(|segments| segments.count),
-        library,
-        module: module.filter(|module| !module.is_empty() && !module.contains("while")),
-        is_checkpointed: is_checkpointed(program, forward),
-        is_stack: runs(forward, "layer_stack"),
-        loops: 1,
+        ..of_steps(program, forward, (trips, stacked.len()))
     };
     // The compiler recomputes some of a step's values when its backward pass begins, some when they are read.
     let of_a_step = |array: &LiveArray<'m>| array.bytes / trips / 2;
-    // Buffers in which a loop stacks arrays may have no line; the loop has one.
-    let kept = program.advised(largest);
-    let about = AdvisedArray {
-        op_name: op_name(forward).map(Cow::into_owned).or(kept.op_name),
-        source: source_line(forward).or(kept.source),
-        ..kept
-    };
+    let about = about(program, forward, largest);
     if let Some(segments) = segments {
         let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about).bound();
         let of_segment =
             arrays.of_stacks(&stacks).into_iter().map(|array| (array.buffer, array.bytes / segments.count));
         let carried = (largest.buffer, largest.bytes / segments.count + segments.carry_bytes);
-        return Some((finding, proposal.at_most(of_segment.chain([carried]))));
+        let proposal = proposal.at_most(of_segment.chain([carried]));
+        return Some(Kept { finding, proposal, freed: u64::MAX });
     }
     (!recomputed.is_empty()).then(|| {
         let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about);
@@ -168,8 +166,67 @@ fn by_loop<'m>(
         let carried = (largest.buffer, of_a_step(largest).saturating_add(stacks.new_stacks(trips)));
         let of_steps = recomputed.iter().map(|array| (array.buffer, of_a_step(array)));
         let new = (!stacks.is_carry_stacked).then_some(carried);
-        (finding, proposal.at_most(of_steps.chain(new)))
+        Kept { finding, proposal: proposal.at_most(of_steps.chain(new)), freed }
     })
+}
+
+/// Values that the steps of a loop inside of a loop keep: the outer loop's stacks of the inner one's, and their copies.
+fn by_inner_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, outer: &Instruction<'m>) -> Option<Kept> {
+    let trips = |at: &Instruction<'_>| program.flow.trip_count(program.flow.op(at)?).filter(|trips| *trips > 1);
+    let all = arrays.stacks(outer, trips(outer)?)?;
+    let called = outer.calls().filter_map(|call| call.computation());
+    let inside = called.flat_map(|computation| computation.instructions().collect::<Vec<_>>());
+    let loops = inside.filter(|at| at.opcode() == Opcode::While && runs_forward(at));
+    let found = loops.filter_map(|inner| {
+        let steps = trips(&inner)?;
+        let slices: HashSet<&[u64]> = all.slices().filter(|slice| slice.len() > 1 && slice[0] == steps).collect();
+        let is_of_steps = |array: &&LiveArray<'m>| {
+            let bounds = without_ones(&array.bounds);
+            slices.contains(&*bounds) || bounds.get(1..).is_some_and(|slice| slices.contains(slice))
+        };
+        let kept: Vec<&LiveArray<'m>> = program.temporaries().filter(is_of_steps).collect();
+        let largest = *kept.iter().max_by_key(|array| array.bytes)?;
+        let stacked = all.slices().filter(|slice| slices.contains(slice)).count();
+        // The inner carry is stacked in place of the rest.
+        let carried = arrays.stacks(&inner, steps)?.carry_bytes().saturating_mul(steps).saturating_mul(trips(outer)?);
+        let peak = kept.iter().filter(|array| array.is_at_peak).map(|array| array.bytes).fold(0, u64::saturating_add);
+        let finding = of_steps(program, &inner, (steps, stacked));
+        let proposal =
+            Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about(program, &inner, largest));
+        let of_a_step = kept.iter().map(|array| (array.buffer, array.bytes / steps));
+        let proposal = proposal.at_most(of_a_step.chain([(largest.buffer, carried)]));
+        // Values of a step that is recomputed may be fused, or be kept in parts.
+        let proposal = Proposal { saving: Saving::About, ..proposal };
+        Some(Kept { finding, proposal, freed: peak.saturating_sub(carried) })
+    });
+    found.max_by_key(|kept| kept.freed)
+}
+
+/// Words of loops in the names of operations, which are no modules.
+const LOOPS: [&str; 2] = ["while", "eval_jaxpr"];
+
+/// The finding on the steps of a loop that keeps arrays.
+fn of_steps(program: &ProgramModel<'_>, forward: &Instruction<'_>, steps: (u64, usize)) -> KeptByLoop {
+    let module = op_name(forward).map(|name| modules(&name).skip(1).collect::<Vec<_>>().join("/"));
+    KeptByLoop {
+        steps: Some(steps),
+        segments: None,
+        library: library(forward),
+        module: module.filter(|module| !module.is_empty() && !LOOPS.iter().any(|word| module.contains(word))),
+        is_checkpointed: is_checkpointed(program, forward),
+        is_stack: runs(forward, "layer_stack"),
+        loops: 1,
+    }
+}
+
+/// A loop's largest stack. Buffers in which a loop stacks arrays may have no line; the loop has one.
+fn about<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>, largest: &LiveArray<'m>) -> AdvisedArray {
+    let kept = program.advised(largest);
+    AdvisedArray {
+        op_name: op_name(forward).map(Cow::into_owned).or(kept.op_name),
+        source: source_line(forward).or(kept.source),
+        ..kept
+    }
 }
 
 /// Whether JAX's operation names show the step under a checkpoint, whose policy decides what it saves.

@@ -10,8 +10,9 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{any_fused, elements, name, source_line},
+    program::{elements, name, source_line},
 };
+use foldhash::HashSet;
 use std::cmp::Reverse;
 use tilewise_hlo::{
     Instruction, Opcode,
@@ -89,32 +90,82 @@ fn repeated(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<(Positi
     Some((operand, times))
 }
 
-/// Whether all that reads an array makes sums of its products, and nothing else of it: a fusion that joins it with other
+/// Whether all that reads an array makes sums of its products, and nothing else of it: an operation that joins it with other
 /// values needs the copy.
 fn is_read_by_products(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
-    let is_sum = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Reduce);
-    let is_beside = |at: &Instruction<'_>| {
-        matches!(
-            at.opcode(),
-            Opcode::Concatenate
-                | Opcode::Pad
-                | Opcode::Add
-                | Opcode::Subtract
-                | Opcode::Select
-                | Opcode::Scatter
-                | Opcode::DynamicUpdateSlice
-        )
-    };
     let mut readers = program.flow.readers(array.position).peekable();
     let is_read = readers.peek().is_some();
     is_read
         && readers.all(|found| match found {
-            Use::Read(op) => program
-                .flow
-                .instruction(op)
-                .is_some_and(|reader| any_fused(&reader, is_sum) && !any_fused(&reader, is_beside)),
+            Use::Read(op) => program.flow.instruction(op).is_some_and(|reader| {
+                let operands = program.flow.operands(op).len();
+                let is_it = |number: &usize| {
+                    program
+                        .flow
+                        .operand(op, *number)
+                        .is_some_and(|operand| program.flow.origin(operand) == array.position)
+                };
+                let mut numbers = (0..operands).filter(is_it).peekable();
+                numbers.peek().is_some() && numbers.all(|number| makes_products(&reader, number, DEPTH))
+            }),
             _ => false,
         })
+}
+
+/// Maximum levels of nested fusions.
+const DEPTH: usize = 4;
+
+/// Whether an instruction only multiplies an operand, and adds the products up.
+fn makes_products(at: &Instruction<'_>, number: usize, depth: usize) -> bool {
+    match at.opcode() {
+        Opcode::Dot | Opcode::Convolution | Opcode::Reduce => true,
+        Opcode::Fusion if depth > 0 => {
+            let called = at.calls().filter_map(|call| call.computation());
+            called.into_iter().all(|computation| {
+                let inside: Vec<Instruction<'_>> = computation.instructions().collect();
+                let parameter = inside.iter().find(|at| at.parameter_number() == Some(number));
+                parameter.is_some_and(|parameter| is_multiplied(&inside, parameter, depth - 1))
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Whether all that reads a value in a fused computation multiplies it, and adds the products up.
+fn is_multiplied(inside: &[Instruction<'_>], value: &Instruction<'_>, depth: usize) -> bool {
+    let mut waiting = vec![value.index()];
+    let mut seen: HashSet<usize> = HashSet::default();
+    while let Some(at) = waiting.pop() {
+        if !seen.insert(at) {
+            continue;
+        }
+        for reader in inside {
+            for (number, _) in reader.operand_indices().enumerate().filter(|(_, operand)| *operand == Some(at)) {
+                match reader.opcode() {
+                    Opcode::Bitcast | Opcode::Reshape | Opcode::Transpose | Opcode::Copy | Opcode::Convert => {
+                        waiting.push(reader.index());
+                    }
+                    Opcode::Multiply => waiting.push(reader.index()),
+                    Opcode::Fusion if passes_on_in(reader) => waiting.push(reader.index()),
+                    _ if makes_products(reader, number, depth) => {}
+                    _ => return false,
+                }
+            }
+        }
+    }
+    true
+}
+
+/// Whether a fusion only converts its operand or lays it out anew.
+fn passes_on_in(fusion: &Instruction<'_>) -> bool {
+    let is_plain = |at: &Instruction<'_>| {
+        matches!(
+            at.opcode(),
+            Opcode::Parameter | Opcode::Bitcast | Opcode::Reshape | Opcode::Transpose | Opcode::Copy | Opcode::Convert
+        )
+    };
+    let mut called = fusion.calls().filter_map(|call| call.computation());
+    called.all(|computation| computation.instructions().all(|at| is_plain(&at)))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::{
     parts::LEAST,
     program::{LiveArray, ProgramModel},
 };
-use crate::program::{Purpose, is_elementwise, is_input, name};
+use crate::program::{Purpose, any_fused, is_elementwise, is_input, name};
 use foldhash::HashSet;
 use std::collections::BTreeSet;
 use tilewise_hlo::{
@@ -282,7 +282,7 @@ impl<'p> Split<'p> {
                 continue;
             }
             let name = name(&parameter);
-            if is_input(&name) || is_in_all {
+            if is_input(&name) || is_in_all || is_data(program, &parameter) {
                 self.inputs.push((name, dimension));
             } else if Purpose::of_argument(&name) != Purpose::Cache {
                 return None;
@@ -310,6 +310,22 @@ impl<'p> Split<'p> {
         born.extend(others.flat_map(|at| (0..self.axes.leaves(at.index())).map(move |leaf| (at.index(), leaf))));
         Some(born)
     }
+}
+
+/// Whether an array of a weight's name is data all the same: a step that takes a gradient neither updates it nor multiplies
+/// matrices by it, such as the weights of samples in a loss.
+fn is_data(program: &ProgramModel<'_>, parameter: &Instruction<'_>) -> bool {
+    let flow = program.flow;
+    let is_updated =
+        parameter.shape().map_or(true, |shape| program.states().contains(&shape.without_layout().to_string()));
+    let Some(op) = flow.op(parameter).filter(|_| program.has_gradient && !is_updated) else { return false };
+    let is_product = |at: &Instruction<'_>| {
+        matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Gather | Opcode::CustomCall)
+    };
+    flow.readers(flow[op].position).all(|found| match found {
+        Use::Read(op) => flow.instruction(op).is_some_and(|at| !any_fused(&at, is_product)),
+        _ => false,
+    })
 }
 
 /// Whether an instruction makes random bits; JAX's own generator uses `xor`.

@@ -263,8 +263,7 @@ impl<'p, 'm> Walk<'p, 'm> {
             }
             let is_own = |operand: usize| !of_sums.has_any(operand) && !of_others.has_any(operand);
             // The numbers of positions are their own, too.
-            let is_numbered =
-                |at: &Instruction<'_>| facts.are_counted(at.index()) && split.place(at, 0).is_some();
+            let is_numbered = |at: &Instruction<'_>| facts.are_counted(at.index()) && split.place(at, 0).is_some();
             let meets = |operand: &Instruction<'_>| self.is_each(split, operand) || is_numbered(operand);
             if !self.read(&at).any(|operand| is_own(operand.index()) && meets(&operand)) {
                 continue;
