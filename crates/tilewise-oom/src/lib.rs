@@ -73,7 +73,9 @@ pub use error::Error;
 pub use facts::{Fact, FactValue, Facts};
 pub use form::Form;
 pub use framework::Framework;
-pub use job::{Done, Gpu, Job, Kept, ListedProcess, Model, PoolSettings, Run, Setting, Told, Way};
+pub use job::{
+    Done, Gpu, Host, Job, Kept, ListedProcess, Model, Names, PoolSettings, Run, Serving, Setting, Told, Way,
+};
 pub use level::Level;
 pub use message::Message;
 pub use occasion::Occasion;

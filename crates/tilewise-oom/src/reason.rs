@@ -129,7 +129,7 @@ impl Message {
         let of_fact = [
             ("files", Resource::Files),
             ("disk", Resource::Disk),
-            ("segment", Resource::SharedMemory { is_of_kubernetes: self.job.names_kubernetes }),
+            ("segment", Resource::SharedMemory { is_of_kubernetes: self.job.names.kubernetes }),
             ("quota", Resource::Quota),
             ("tls", Resource::StaticTls),
         ];

@@ -275,7 +275,7 @@ pub(super) fn with_recomputing(mut advice: Vec<Recommendation>, listing: Listing
     let looks = |piece: &Recommendation| matches!(piece.finding, Finding::Memory(MemoryFinding::LookInside { .. }));
     let at = advice.iter().position(looks).filter(|_| is_whole && is_trained && !advice.iter().any(is_known));
     if let Some(at) = at {
-        let finding = MemoryFinding::Recompute { is_of_keras: message.job.names_keras };
+        let finding = MemoryFinding::Recompute { is_of_keras: message.job.names.keras };
         let framework = message.framework.or(Some(Framework::Jax));
         advice.insert(at, Recommendation::new(Finding::Memory(finding), Target::Value, framework));
     }
@@ -358,7 +358,7 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
     let at = usize::from(advice.first().is_some_and(is_sure));
     let exhausted = told.as_ref().filter(|told| told.is_exhausted).and(message.server);
     if let Some(server) = exhausted {
-        let devices = message.job.server_devices;
+        let devices = message.job.serving.devices;
         let finding = Finding::Cache(CacheFinding::NoPart { server, devices });
         return vec![Recommendation::new(finding, Target::Process, message.framework)];
     }
@@ -379,8 +379,8 @@ fn raised(told: &Told, message: &Message) -> Option<String> {
     /// Programs of others, such as a screen's, have the rest.
     const MOST: u64 = 95;
     let is_part = message.server.is_some_and(|server| told.is_option(server.memory_flag()));
-    let now = message.job.memory_percent.filter(|_| is_part)?;
-    let (lacking, all) = (message.facts.size("lacking")?.bytes(), message.job.server_bytes?);
+    let now = message.job.serving.memory_percent.filter(|_| is_part)?;
+    let (lacking, all) = (message.facts.size("lacking")?.bytes(), message.job.serving.gpu_bytes?);
     let more = lacking.saturating_mul(100).div_ceil(all.max(1)).saturating_add(MARGIN);
     let to = now.saturating_add(more).next_multiple_of(MARGIN);
     (to <= MOST).then(|| format!("0.{to}"))

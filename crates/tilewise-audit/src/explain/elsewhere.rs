@@ -131,7 +131,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         }
         reason @ (Reason::Host | Reason::Group | Reason::Killed) => {
             let occasion = message.occasion().filter(|work| matches!(work, Occasion::Load | Occasion::Save));
-            let limit = message.job.host_limit.clone().filter(|_| reason == Reason::Group);
+            let limit = message.job.host.limit.clone().filter(|_| reason == Reason::Group);
             let limit = limit.map_or(OfReason(reason), |(option, value)| HostLimit {
                 option,
                 value,
@@ -145,8 +145,8 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             if reason == Reason::Group {
                 found.reverse();
             }
-            let shuffled = message.job.shuffle_buffer.map(HostShuffle);
-            let workers = message.job.workers.filter(|_| found.len() == 1).map(HostWorkers);
+            let shuffled = message.job.host.shuffle_buffer.map(HostShuffle);
+            let workers = message.job.host.workers.filter(|_| found.len() == 1).map(HostWorkers);
             // Names of the work tell more.
             let growth = message.job.grows.then_some(HostGrowth).filter(|_| found.len() == 1);
             let growth = growth.filter(|_| workers.is_none());
@@ -157,7 +157,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         }
         _ if message.server == Some(Server::LlamaCpp) && message.framework.is_none_or(|of| of == Framework::Torch) => {
             vec![LlamaLayers {
-                layers: message.job.gpu_layers,
+                layers: message.job.serving.gpu_layers,
                 is_of_context: message.cause() == Some(OomVerdict::Size),
             }]
         }

@@ -121,7 +121,7 @@ fn server_room(message: &Message, server: Server) -> Option<RunTimeFinding> {
     // The weights stay in memory: a lower flag leaves no room for them.
     #[expect(clippy::cast_precision_loss, reason = "a percentage")]
     let is_enough = |percent: u64| filled.is_some_and(|[_, limit]| percent as f64 / 100.0 * limit > weights);
-    let below = message.job.memory_percent_in_vain.map_or(u64::MAX, |tried| tried.saturating_sub(STEP));
+    let below = message.job.serving.memory_percent_in_vain.map_or(u64::MAX, |tried| tried.saturating_sub(STEP));
     let percent = percent.map(|percent| percent.min(below));
     Some(RunTimeFinding::ServerRoom { server, filled, percent: percent.filter(|percent| is_enough(*percent)) })
 }

@@ -105,7 +105,7 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
     let order = match () {
         () if beside.is_some() => [beside, processes, None],
         () if is_small || figures.is_of_others() => {
-            [Some(JaxBeside).filter(|_| message.job.names_jax).or(processes), Some(less), None]
+            [Some(JaxBeside).filter(|_| message.job.names.jax).or(processes), Some(less), None]
         }
         () if is_most && !message.job.grows && !matches!(less, ServerPrograms { is_capture: true, .. }) => {
             [joined, Some(less), processes]
@@ -122,7 +122,7 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
     let run = if is_evaluated { Some(Run::Inference) } else { message.job.run };
     let is_of_many = figures.asked.zip(figures.held).is_some_and(|(asked, held)| asked < held / MANY);
     match (message.server, run) {
-        _ if message.occasion() == Some(Occasion::Save) => TorchSave { is_fsdp1: message.job.names_fsdp1 },
+        _ if message.occasion() == Some(Occasion::Save) => TorchSave { is_fsdp1: message.job.names.fsdp1 },
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
         // The state is made in the first step.
         _ if message.occasion() == Some(Occasion::Update) && !message.job.has_run => OptimizerState,
@@ -139,7 +139,7 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
             let graphs = message.facts.size("graphs").map(PrintedSize::bytes).zip(figures.asked);
             let are_graphs = graphs.is_some_and(|(graphs, asked)| graphs >= asked);
             let lower = |now: u64| [now, now.saturating_sub(STEP).min(USUAL)];
-            let percents = message.job.memory_percent.map(lower).filter(|[_, percent]| *percent >= LEAST);
+            let percents = message.job.serving.memory_percent.map(lower).filter(|[_, percent]| *percent >= LEAST);
             ServerPrograms { server, is_capture: are_graphs || message.occasion() == Some(Occasion::Capture), percents }
         }
         // A part of a pool is a product by chance sooner.
@@ -180,7 +180,7 @@ fn beside(message: &Message, figures: &Figures) -> Option<ElsewhereFinding> {
     let (others, are_many) = figures.others()?;
     let all = figures.all?;
     let percent = all.saturating_sub(others).saturating_mul(100).checked_div(all)?.saturating_sub(STEP);
-    let is_lower = percent >= LEAST && message.job.memory_percent.is_none_or(|now| percent < now);
+    let is_lower = percent >= LEAST && message.job.serving.memory_percent.is_none_or(|now| percent < now);
     (are_many && is_lower).then_some(ServerBeside { server, others, percent })
 }
 

@@ -3,12 +3,15 @@
 mod done;
 mod gpu;
 mod growth;
+mod host;
 mod kept;
 mod model;
+mod names;
 mod pool_settings;
 mod processes;
 mod replicated;
 mod run;
+mod serving;
 mod settings;
 mod told;
 mod trials;
@@ -16,12 +19,14 @@ mod turns;
 
 pub use done::Done;
 pub use gpu::Gpu;
+pub use host::Host;
 pub use kept::Kept;
 pub use model::Model;
+pub use names::Names;
 pub use pool_settings::PoolSettings;
-use pool_settings::assigned;
 pub use processes::ListedProcess;
 pub use run::Run;
+pub use serving::Serving;
 pub use settings::Setting;
 pub use told::{Told, Way};
 
@@ -29,7 +34,6 @@ use crate::framework::Framework;
 use crate::occasion::Occasion;
 use crate::prose::{self, Worked};
 use crate::server::Server;
-use crate::text::size::PrintedSize;
 use crate::text::{tail, word};
 
 /// Bytes that are searched: a log ends near its error.
@@ -50,8 +54,8 @@ pub struct Job {
     pub has_run: bool,
     /// Whether a figure of memory grows from line to line of the log.
     pub grows: bool,
-    /// The option that limits the host's memory for the job or its container, and its value.
-    pub host_limit: Option<(String, String)>,
+    /// Its use of the host's memory.
+    pub host: Host,
     /// Arrays that its code keeps on the device.
     pub kept: Option<Kept>,
     /// Whether it trains a model or only runs it.
@@ -72,26 +76,14 @@ pub struct Job {
     pub processes: Vec<ListedProcess>,
     /// Whether the text tells that `nvidia-smi` lists no process.
     pub lists_no_process: bool,
-    /// Whether a text of PyTorch names JAX, or a library on top of it.
-    pub names_jax: bool,
+    /// Software that the text names.
+    pub names: Names,
+    /// Its server's settings, if it is one.
+    pub serving: Serving,
     /// The settings of the memory that the process takes of a GPU.
     pub pool: PoolSettings,
     /// Whether programs are compiled on another machine, which the job's own flags don't reach: TensorFlow's and XRT's.
     pub is_compiled_elsewhere: bool,
-    /// The percentage of the memory that a server's weights and cache may fill, if the text sets one.
-    pub memory_percent: Option<u64>,
-    /// Bytes of the GPU that a server's log gives: `total_gpu_memory (8.00GiB)`.
-    pub server_bytes: Option<u64>,
-    /// The number of devices between which a server divides its model, if the text sets one.
-    pub server_devices: Option<u64>,
-    /// The lowest percentage of a server's part of the memory that a sentence tells to have failed, too.
-    pub memory_percent_in_vain: Option<u64>,
-    /// Elements of the buffer that a `tf.data` pipeline shuffles in the host's memory.
-    pub shuffle_buffer: Option<u64>,
-    /// Processes that each load samples for a process, if the text sets a number.
-    pub workers: Option<u64>,
-    /// Layers of a model of llama.cpp's that lie on GPUs.
-    pub gpu_layers: Option<u64>,
     /// Numbers that prose counts something by: `100 atmospheric layers`.
     pub counts: Vec<u64>,
     /// Whether the text has the code of a step that takes a gradient.
@@ -100,12 +92,6 @@ pub struct Job {
     pub lacks_no_grad: bool,
     /// Tokens of an input that is longer than the model's, and the most that this was trained for.
     pub long_input: Option<[u64; 2]>,
-    /// Whether the text names Keras.
-    pub names_keras: bool,
-    /// Whether the text names FSDP of PyTorch's first version: `full_shard`, `FullyShardedDataParallel`.
-    pub names_fsdp1: bool,
-    /// Whether the text names Kubernetes.
-    pub names_kubernetes: bool,
     /// Whether the text tells that a compiled function closes over an array.
     pub closes_over: bool,
     /// A version of a package with which it ran, where the text compares it with one that fails.
@@ -140,7 +126,7 @@ impl Job {
             settings,
             has_run,
             grows,
-            host_limit: host_limit(log),
+            host: Host::of(log),
             kept: Kept::of(log),
             run: Run::of(log),
             told: Told::of(log),
@@ -151,26 +137,15 @@ impl Job {
             rank_on_first: rank_on_first(log),
             lists_no_process: processes::lists_none(&lower),
             processes: ListedProcess::of(log),
-            names_jax: framework == Some(Framework::Torch) && names_jax(text),
+            names: Names::of(text, &lower, framework),
+            serving: Serving::of(log, text, server),
             pool: PoolSettings::of(text, &lower),
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
                 || REMOTE.iter().any(|sign| text.contains(sign)),
-            memory_percent: server.and_then(|server| told::percent(text, server.memory_flag())),
-            server_bytes: log.split_once("total_gpu_memory (").and_then(|(_, size)| size_of(size)),
-            server_devices: server.and_then(|server| told::count(text, server.devices_flag())),
-            memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
-            shuffle_buffer: shuffle_buffer(log),
-            workers: workers(log),
-            gpu_layers: gpu_layers(log),
             counts: counts(&lower),
             shows_step: log.contains(".backward("),
             lacks_no_grad: lacks_no_grad(log),
             long_input: long_input(text),
-            names_keras: lower.contains("keras"),
-            names_fsdp1: ["full_shard", "FullyShardedDataParallel", "fully_sharded_data_parallel"]
-                .iter()
-                .any(|name| log.contains(name)),
-            names_kubernetes: ["kubernetes", "kubectl", "k8s", "helm "].iter().any(|name| lower.contains(name)),
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             worked: Worked::of(&lower),
             occasion: prose::occasion(&lower).filter(is_possible),
@@ -191,11 +166,6 @@ impl Job {
     }
 }
 
-fn names_jax(text: &str) -> bool {
-    const NAMES: [&str; 3] = ["jax", "jaxlib", "flax"];
-    word::all(text).any(|(start, end)| NAMES.iter().any(|name| text[start..end].eq_ignore_ascii_case(name)))
-}
-
 /// The lengths in a warning of Hugging Face's tokenizers: `longer than the specified maximum sequence length for this model
 /// (115108 > 32768)`.
 fn long_input(text: &str) -> Option<[u64; 2]> {
@@ -203,35 +173,6 @@ fn long_input(text: &str) -> Option<[u64; 2]> {
     let (tokens, most) = behind.split_once(')')?.0.split_once('>')?;
     let lengths = [tokens.trim().parse().ok()?, most.trim().parse().ok()?];
     (lengths[0] > lengths[1]).then_some(lengths)
-}
-
-/// The size in a line of `tf.data`'s shuffle: `Filling up shuffle buffer (this may take a while): 61877343 of 100000000`.
-fn shuffle_buffer(log: &str) -> Option<u64> {
-    let (_, behind) = log.rsplit_once("Filling up shuffle buffer")?;
-    let (_, all) = behind.lines().next()?.split_once(" of ")?;
-    all[..all.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
-}
-
-fn size_of(text: &str) -> Option<u64> {
-    /// Bytes of a figure with its unit.
-    const LONGEST: usize = 16;
-    let end = text.find(')').filter(|end| *end <= LONGEST)?;
-    PrintedSize::figure(&text[..end]).map(|(size, _)| size.bytes())
-}
-
-/// The number of a data loader's workers: `num_workers=8`.
-fn workers(log: &str) -> Option<u64> {
-    let mut all =
-        log.match_indices("num_workers").filter_map(|(at, name)| assigned(&log[at + name.len()..])?.parse().ok());
-    let most = all.by_ref().max()?;
-    (most > 0).then_some(most)
-}
-
-/// The layers of llama.cpp's line `offloaded 65/65 layers to GPU`.
-fn gpu_layers(log: &str) -> Option<u64> {
-    let (_, behind) = log.rsplit_once("offloaded ")?;
-    let (layers, rest) = behind.split_once('/')?;
-    layers.parse().ok().filter(|layers| *layers > 1 && rest.lines().next().is_some_and(|line| line.contains("layers")))
 }
 
 /// The numbers of a text, in lower case, that a word of prose follows.
@@ -286,38 +227,6 @@ fn dump_of(text: &str) -> Option<String> {
         .then(|| folder[..end].to_owned())
 }
 
-/// The option that limits a job's or a container's memory, and its value: `--mem`, `200G`; `None` for several values.
-fn host_limit(text: &str) -> Option<(String, String)> {
-    /// Options of Slurm and of Docker; `-m` is one in a command of the latter alone.
-    const OPTIONS: [&str; 3] = ["--mem", "--memory", "-m"];
-    let of_line = |line: &str| {
-        let is_of_docker = line.contains("docker ") || line.contains("podman ");
-        let mut words = line.split_whitespace().flat_map(|word| word.splitn(2, '=')).peekable();
-        std::iter::from_fn(move || {
-            let name = words.next()?;
-            let is_option = OPTIONS.contains(&name) && (name != "-m" || is_of_docker);
-            Some(
-                words
-                    .peek()
-                    .filter(|value| is_option && is_amount(value))
-                    .map(|value| (name.to_owned(), (*value).to_owned())),
-            )
-        })
-        .flatten()
-        .collect::<Vec<_>>()
-    };
-    let mut found = tail(text, SEARCHED).lines().flat_map(of_line);
-    let first = found.next()?;
-    found.all(|other| other == first).then_some(first)
-}
-
-/// Whether a value is of memory: `200G`, `16gb`, `512Gi`.
-fn is_amount(value: &str) -> bool {
-    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
-    let unit = value[digits..].to_ascii_lowercase();
-    digits > 0 && ["m", "mb", "mi", "g", "gb", "gi", "t", "tb", "ti"].contains(&unit.as_str())
-}
-
 /// The rank whose own line tells that it asked the first GPU, where several other processes are: each rank should have its
 /// own.
 fn rank_on_first(log: &str) -> Option<u64> {
@@ -349,14 +258,6 @@ mod tests {
     #[test]
     fn counts_of_prose() {
         assert_eq!(counts("the matrix for 100 atmospheric layers, 16 gib free, [40,11] of 2.5 things"), [100]);
-        assert_eq!((workers("num_workers=8, num_workers: 4"), workers("num_workers=0")), (Some(8), None));
-        assert_eq!(gpu_layers("llm_load_tensors: offloaded 65/65 layers to GPU"), Some(65));
-    }
-
-    #[test]
-    fn shuffles() {
-        let line = "Filling up shuffle buffer (this may take a while): 61877343 of 100000000\nKilled";
-        assert_eq!((shuffle_buffer(line), shuffle_buffer("of 7")), (Some(100_000_000), None));
     }
 
     #[test]
@@ -373,13 +274,5 @@ mod tests {
         let warned = "longer than the specified maximum sequence length for this model (115108 > 32768). Running";
         assert_eq!(long_input(warned), Some([115_108, 32_768]));
         assert_eq!((long_input("for this model (1 > 2)"), long_input("")), (None, None));
-    }
-
-    #[test]
-    fn limits_of_jobs_and_containers() {
-        let of = |text: &str| host_limit(text).map(|(name, value)| format!("{name} {value}"));
-        assert_eq!(of("#SBATCH --gres=gpu:8 --mem=200G --cpus-per-task=64").as_deref(), Some("--mem 200G"));
-        assert_eq!(of("docker run -m 16g --gpus all x").as_deref(), Some("-m 16g"));
-        assert_eq!((of("python -m 16g"), of("--mem=2G\n--mem=4G"), of("--mem 0"), of("")), (None, None, None, None));
     }
 }

@@ -375,12 +375,12 @@ impl Asker {
     pub(crate) fn of_weights(message: &Message) -> Option<Self> {
         match (message.occasion()?, message.server) {
             (Occasion::Load | Occasion::Weights, Some(server)) => {
-                Some(Self::ServedWeights(server, message.job.server_devices))
+                Some(Self::ServedWeights(server, message.job.serving.devices))
             }
             (Occasion::Load, None) => {
                 let code = message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
                 let is_restored = code.is_some_and(|code| code.contains("restore("));
-                Some(Self::Load { is_restored, is_of_keras: message.job.names_keras })
+                Some(Self::Load { is_restored, is_of_keras: message.job.names.keras })
             }
             (Occasion::Weights, None) => Some(Self::Weights),
             (Occasion::Division, None) => Some(Self::Division),

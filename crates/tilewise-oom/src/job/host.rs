@@ -1,0 +1,93 @@
+//! A job's use of the host's memory.
+
+use super::{SEARCHED, pool_settings::assigned};
+use crate::text::tail;
+
+/// The use of the host's memory, as far as a text shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Host {
+    /// The option that limits the host's memory for the job or its container, and its value.
+    pub limit: Option<(String, String)>,
+    /// Elements of the buffer that a `tf.data` pipeline shuffles in the host's memory.
+    pub shuffle_buffer: Option<u64>,
+    /// Processes that each load samples for a process, if the text sets a number.
+    pub workers: Option<u64>,
+}
+
+impl Host {
+    pub(crate) fn of(log: &str) -> Self {
+        Self { limit: limit(log), shuffle_buffer: shuffle_buffer(log), workers: workers(log) }
+    }
+}
+
+/// The option that limits a job's or a container's memory, and its value: `--mem`, `200G`; `None` for several values.
+fn limit(text: &str) -> Option<(String, String)> {
+    /// Options of Slurm and of Docker; `-m` is one in a command of the latter alone.
+    const OPTIONS: [&str; 3] = ["--mem", "--memory", "-m"];
+    let of_line = |line: &str| {
+        let is_of_docker = line.contains("docker ") || line.contains("podman ");
+        let mut words = line.split_whitespace().flat_map(|word| word.splitn(2, '=')).peekable();
+        std::iter::from_fn(move || {
+            let name = words.next()?;
+            let is_option = OPTIONS.contains(&name) && (name != "-m" || is_of_docker);
+            Some(
+                words
+                    .peek()
+                    .filter(|value| is_option && is_amount(value))
+                    .map(|value| (name.to_owned(), (*value).to_owned())),
+            )
+        })
+        .flatten()
+        .collect::<Vec<_>>()
+    };
+    let mut found = tail(text, SEARCHED).lines().flat_map(of_line);
+    let first = found.next()?;
+    found.all(|other| other == first).then_some(first)
+}
+
+/// Whether a value is of memory: `200G`, `16gb`, `512Gi`.
+fn is_amount(value: &str) -> bool {
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    let unit = value[digits..].to_ascii_lowercase();
+    digits > 0 && ["m", "mb", "mi", "g", "gb", "gi", "t", "tb", "ti"].contains(&unit.as_str())
+}
+
+/// The size in a line of `tf.data`'s shuffle: `Filling up shuffle buffer (this may take a while): 61877343 of 100000000`.
+fn shuffle_buffer(log: &str) -> Option<u64> {
+    let (_, behind) = log.rsplit_once("Filling up shuffle buffer")?;
+    let (_, all) = behind.lines().next()?.split_once(" of ")?;
+    all[..all.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+}
+
+/// The number of a data loader's workers: `num_workers=8`.
+fn workers(log: &str) -> Option<u64> {
+    let mut all =
+        log.match_indices("num_workers").filter_map(|(at, name)| assigned(&log[at + name.len()..])?.parse().ok());
+    let most = all.by_ref().max()?;
+    (most > 0).then_some(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_jobs_and_containers() {
+        let of = |text: &str| limit(text).map(|(name, value)| format!("{name} {value}"));
+        assert_eq!(of("#SBATCH --gres=gpu:8 --mem=200G --cpus-per-task=64").as_deref(), Some("--mem 200G"));
+        assert_eq!(of("docker run -m 16g --gpus all x").as_deref(), Some("-m 16g"));
+        assert_eq!((of("python -m 16g"), of("--mem=2G\n--mem=4G"), of("--mem 0"), of("")), (None, None, None, None));
+    }
+
+    #[test]
+    fn shuffles() {
+        let line = "Filling up shuffle buffer (this may take a while): 61877343 of 100000000\nKilled";
+        assert_eq!((shuffle_buffer(line), shuffle_buffer("of 7")), (Some(100_000_000), None));
+    }
+
+    #[test]
+    fn workers_of_loaders() {
+        assert_eq!((workers("num_workers=8, num_workers: 4"), workers("num_workers=0")), (Some(8), None));
+    }
+}

@@ -1,0 +1,58 @@
+//! The settings of a server.
+
+use super::told;
+use crate::server::Server;
+use crate::text::size::PrintedSize;
+
+/// The settings of a server, as far as a text shows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Serving {
+    /// The percentage of the memory that its weights and cache may fill, if the text sets one.
+    pub memory_percent: Option<u64>,
+    /// The lowest percentage of that part of the memory that a sentence tells to have failed, too.
+    pub memory_percent_in_vain: Option<u64>,
+    /// Bytes of the GPU that its log gives: `total_gpu_memory (8.00GiB)`.
+    pub gpu_bytes: Option<u64>,
+    /// The number of devices between which it divides the model, if the text sets one.
+    pub devices: Option<u64>,
+    /// Layers of a model of llama.cpp's that lie on GPUs.
+    pub gpu_layers: Option<u64>,
+}
+
+impl Serving {
+    pub(crate) fn of(log: &str, text: &str, server: Option<Server>) -> Self {
+        Self {
+            memory_percent: server.and_then(|server| told::percent(text, server.memory_flag())),
+            memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
+            gpu_bytes: log.split_once("total_gpu_memory (").and_then(|(_, size)| size_of(size)),
+            devices: server.and_then(|server| told::count(text, server.devices_flag())),
+            gpu_layers: gpu_layers(log),
+        }
+    }
+}
+
+fn size_of(text: &str) -> Option<u64> {
+    /// Bytes of a figure with its unit.
+    const LONGEST: usize = 16;
+    let end = text.find(')').filter(|end| *end <= LONGEST)?;
+    PrintedSize::figure(&text[..end]).map(|(size, _)| size.bytes())
+}
+
+/// The layers of llama.cpp's line `offloaded 65/65 layers to GPU`.
+fn gpu_layers(log: &str) -> Option<u64> {
+    let (_, behind) = log.rsplit_once("offloaded ")?;
+    let (layers, rest) = behind.split_once('/')?;
+    layers.parse().ok().filter(|layers| *layers > 1 && rest.lines().next().is_some_and(|line| line.contains("layers")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_on_gpus() {
+        assert_eq!(gpu_layers("llm_load_tensors: offloaded 65/65 layers to GPU"), Some(65));
+        assert_eq!((gpu_layers("offloaded 1/2 files"), size_of("8.00GiB)"), size_of("8")), (None, Some(8 << 30), None));
+    }
+}
