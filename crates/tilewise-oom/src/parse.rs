@@ -115,7 +115,8 @@ fn is_of_autotuner(log: &str, message: &Message) -> bool {
 }
 
 /// Words of launchers on a process that was killed.
-const KILLED: [&str; 13] = [
+const KILLED: [&str; 14] = [
+    "is killed by signal: Killed",
     "exited with code 137",
     "code=137",
     "code -9",

@@ -71,6 +71,9 @@ const TOKENS: u64 = 256;
 /// Fewer elements of a text are no records of an array.
 const RECORDS: u64 = 100_000;
 
+/// Fewer records aren't told by their name either, nor are smaller ones.
+const FEW: u64 = 1000;
+
 /// Bytes of the largest record.
 const RECORD: u64 = 1 << 16;
 
@@ -88,12 +91,19 @@ impl Product {
         let bytes = asked.low();
         let divides = |count: &&u64| {
             let record = bytes / **count;
-            **count >= RECORDS && (8..=RECORD).contains(&record) && record.is_multiple_of(4) && bytes % **count <= REST
+            let is_many = **count >= RECORDS && (8..=RECORD).contains(&record) && bytes % **count <= REST;
+            // A number that has a name, and whose odd part divides the rest.
+            let is_named = **count >= FEW
+                && **count >> count.trailing_zeros() > ODD_OF_VOCABULARY
+                && bytes.is_multiple_of(**count)
+                && record >= FEW
+                && name_of(text, **count).is_some();
+            record.is_multiple_of(4) && (is_many || is_named)
         };
-        let mut found = numbers.iter().filter(divides);
-        let count = *found.next().filter(|_| asked.low() == asked.high())?;
+        // The largest comes first.
+        let count = *numbers.iter().find(divides).filter(|_| asked.low() == asked.high())?;
         let name = name_of(text, count);
-        found.next().is_none().then(|| Self { factors: vec![count], element_bytes: bytes / count, name, family: None })
+        Some(Self { factors: vec![count], element_bytes: bytes / count, name, family: None })
     }
 
     /// The only product equal to a request, if too few were tried for a chance match.
@@ -230,7 +240,8 @@ fn name_of(text: &str, number: u64) -> Option<String> {
     let words: Vec<(usize, usize)> = word::all(text).collect();
     words.windows(2).find_map(|pair| {
         let [(start, end), (value, behind)] = [pair[0], pair[1]];
-        let is_it = text[value..behind].replace('_', "").parse() == Ok(number);
+        let behind = end_of_groups(text, value, behind);
+        let is_it = text[value..behind].replace(['_', ','], "").parse() == Ok(number);
         (is_it && text[end..value].trim() == "=").then(|| text[start..end].to_owned())
     })
 }
@@ -275,6 +286,8 @@ mod tests {
         assert_eq!(of(tokens, "41.44 GiB"), Some((vec![151_936, 73_216], 4)));
         assert_eq!(of("jnp.ones(60_000)", "14400000000 bytes"), Some((vec![60_000, 60_000], 4)));
         assert_eq!(of("num_timesteps=30_000_000", "53280000080 bytes"), Some((vec![30_000_000], 1776)));
+        assert_eq!(of("num_samples = 10,000, seed=7", "15273920000 bytes"), Some((vec![10_000], 1_527_392)));
+        assert_eq!(of("10,000 samples", "15273920000 bytes"), None);
         assert_eq!(of("num_timesteps=30_000_001", "53280000080 bytes"), None);
         let beside = "181,207 parameters, num_samples=50, maxiter=30, 3090";
         assert_eq!(of(beside, "131344632216 bytes"), Some((vec![181_207, 181_207], 4)));

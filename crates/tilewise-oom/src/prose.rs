@@ -10,7 +10,7 @@ const MARKS: [char; 4] = ['.', '?', '!', ';'];
 const LONGEST: usize = 400;
 
 /// Signs that a sentence tells of a failure.
-const FAILURES: [&str; 15] = [
+const FAILURES: [&str; 16] = [
     "oom",
     "memory",
     "fail",
@@ -22,6 +22,7 @@ const FAILURES: [&str; 15] = [
     "ran out",
     "stops",
     "killed",
+    "kills",
     "sigkill",
     "exception",
     "breaks",
@@ -38,13 +39,24 @@ const SAVES: [&str; 4] = ["save", "saves", "saving", "saved"];
 
 const EVALUATIONS: [&str; 5] = ["evaluation", "evaluating", "evaluates", "validation", "validating"];
 
-const LOADS: [&str; 9] =
-    ["load", "loads", "loading", "loaded", "restore", "restores", "restoring", "resuming", "prepared"];
+const LOADS: [&str; 10] = [
+    "load",
+    "loads",
+    "loading",
+    "loaded",
+    "restore",
+    "restores",
+    "restoring",
+    "resuming",
+    "prepared",
+    "from_pretrained",
+];
 
 const INITIALIZATIONS: [&str; 4] = ["initialize", "initializing", "initialized", "initialization"];
 
 /// Words for weights and a state, beside a verb that loads or makes them.
-const WEIGHTS: [&str; 13] = [
+const WEIGHTS: [&str; 14] = [
+    "from_pretrained",
     "model",
     "models",
     "weights",

@@ -29,6 +29,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | HostCollection
         | HostShuffle(_)
         | NoGradients
+        | Mapped(_)
         | TorchGrowth
         | HostGrowth
         | HostState(_)
@@ -129,7 +130,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         Reason::Bank(cause) => {
             vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]
         }
-        reason @ (Reason::Host | Reason::Group | Reason::Killed) => {
+        reason @ (Reason::Host | Reason::Group | Reason::Killed | Reason::Workers) => {
             let occasion = message.occasion().filter(|work| matches!(work, Occasion::Load | Occasion::Save));
             let limit = message.job.host.limit.clone().filter(|_| reason == Reason::Group);
             let limit = limit.map_or(OfReason(reason), |(option, value)| HostLimit {
@@ -159,6 +160,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             vec![LlamaLayers {
                 layers: message.job.serving.gpu_layers,
                 is_of_context: message.cause() == Some(OomVerdict::Size),
+                is_of_batch: message.job.serving.lacks_compute_buffer,
             }]
         }
         _ if message.framework == Some(Framework::Torch) || is_of_runtime => super::torch::findings(message),
@@ -304,6 +306,10 @@ fn is_random(op_name: &str) -> bool {
 }
 
 fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
+    let is_mapped = listing.allocations.is_empty() && listing.message.product.is_none();
+    if let Some(function) = listing.message.job.mapped.clone().filter(|_| is_mapped) {
+        return Mapped(function);
+    }
     if let Some(product) = &listing.message.product {
         return Whole(WholeArray::Product(product.clone()));
     }

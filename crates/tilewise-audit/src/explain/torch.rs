@@ -91,6 +91,9 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
     if let Some(rank) = message.job.rank_on_first {
         return vec![TorchRank(rank)];
     }
+    if message.facts.get("communicator").is_some() {
+        return vec![TorchCache];
+    }
     let figures = Figures::of(message);
     let less = less(message, &figures);
     let is_most = figures.cached.zip(figures.asked).is_some_and(|(cached, asked)| cached >= asked);
@@ -130,7 +133,11 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
         (Some(server), _) if figures.asked.zip(figures.all).is_some_and(|(asked, all)| asked > all) => {
             ServerLength(server)
         }
-        _ if message.job.lacks_no_grad && message.server.is_none() => NoGradients,
+        _ if (message.job.lacks_no_grad || is_evaluated && message.job.lacks_no_grad_beside_eval)
+            && message.server.is_none() =>
+        {
+            NoGradients
+        }
         // One array that fills a quarter of a device isn't what layers keep.
         _ if message.asks_for_a_quarter() => Whole(whole_array(message)),
         _ if message.job.grows => TorchGrowth,

@@ -74,6 +74,8 @@ pub(super) const RULES: &[Rule] = &[
             "failed initializing StreamExecutor for CUDA device ordinal {context:number} … CUDA_ERROR_OUT_OF_MEMORY",
             "NCCL operation {communicator:name} … Cuda failure out of memory",
             "NCCL {communicator:name} Cuda failure out of memory",
+            "NCCL {communicator:name} Cuda failure {:number} out of memory",
+            "*Dst tensor is not initialized",
             "operation {library:name} failed out of memory",
             "failed to create {handle:name} handle",
             "could not create {handle:name} handle",

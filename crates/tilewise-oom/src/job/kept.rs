@@ -23,6 +23,8 @@ pub enum Kept {
     },
     /// A sum of losses with the graphs of their gradients: `total += output.loss`.
     Sum(String),
+    /// Models of Keras's that a loop makes, each of which stays in a graph of the process's.
+    Models,
     /// A checkpoint that is loaded to the device beside the state that it is copied into: `state = torch.load(path,
     /// map_location=device)`.
     Checkpoint(String),
@@ -37,6 +39,9 @@ impl Kept {
         let are_ranks = ["[rank", "local_rank", "torchrun", "DDP", "ddp", "devices="].into_iter().any(has);
         let of_each = has(".load_from_checkpoint(") && !has("map_location") && are_ranks;
         let checkpoint = checkpoint(&lines).map(Self::Checkpoint);
+        if makes_models(&lines) {
+            return Some(Self::Models);
+        }
         let of_loop =
             || list(&lines).map(|(list, value)| Self::List { list, value }).or_else(|| sum(&lines).map(Self::Sum));
         checkpoint.or(of_each.then_some(Self::OfEachRank)).or_else(of_loop)
@@ -79,6 +84,16 @@ fn list(lines: &[&str]) -> Option<(String, Option<String>)> {
         let is_kept = is_name(list) && is_array(value) && is_in_loop(lines, at);
         is_kept.then(|| (list.to_owned(), is_plain.then(|| value.to_owned())))
     })
+}
+
+/// Whether a loop makes models of Keras's, and nothing clears its session.
+fn makes_models(lines: &[&str]) -> bool {
+    let has = |sign: &str| lines.iter().any(|line| line.contains(sign));
+    let is_made = |at: usize| {
+        let made = lines[at].split_once('=').map_or("", |(_, made)| made.trim());
+        ["Model(", "Sequential(", "keras.Model(", "keras.Sequential("].iter().any(|call| made.starts_with(call))
+    };
+    has(".compile(") && !has("clear_session") && (0..lines.len()).any(|at| is_made(at) && is_in_loop(lines, at))
 }
 
 /// The sum that a loop adds losses to, of PyTorch's, whose arrays hold their graphs.
@@ -136,6 +151,13 @@ mod tests {
             assert_eq!(of(none), None, "{none}");
         }
         assert_eq!(list("for x in y:\n  File \"a.py\", line 3, in f\n    kept.append(y)"), None);
+    }
+
+    #[test]
+    fn models_of_a_loop() {
+        let code = "for units in all:\n    model = Sequential([Dense(units)])\n    model.compile('adam', 'mse')\n";
+        assert_eq!(Kept::of(code), Some(Kept::Models));
+        assert_eq!(Kept::of(&[code, "    K.clear_session()\n"].concat()), None);
     }
 
     #[test]

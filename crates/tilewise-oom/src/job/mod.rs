@@ -86,10 +86,14 @@ pub struct Job {
     pub is_compiled_elsewhere: bool,
     /// Numbers that prose counts something by: `100 atmospheric layers`.
     pub counts: Vec<u64>,
+    /// The function that code maps over samples with `jax.vmap`, as it is written.
+    pub mapped: Option<String>,
     /// Whether the text has the code of a step that takes a gradient.
     pub shows_step: bool,
     /// Whether the text has code that runs a model of PyTorch's and takes its gradients along for nothing.
     pub lacks_no_grad: bool,
+    /// Whether the text has code that evaluates a model of PyTorch's, and none that switches gradients off.
+    pub lacks_no_grad_beside_eval: bool,
     /// Tokens of an input that is longer than the model's, and the most that this was trained for.
     pub long_input: Option<[u64; 2]>,
     /// Whether the text tells that a compiled function closes over an array.
@@ -143,8 +147,11 @@ impl Job {
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
                 || REMOTE.iter().any(|sign| text.contains(sign)),
             counts: counts(&lower),
+            mapped: mapped(log),
             shows_step: log.contains(".backward("),
             lacks_no_grad: lacks_no_grad(log),
+            lacks_no_grad_beside_eval: log.contains(".eval()")
+                && !["no_grad", "inference_mode"].iter().any(|sign| log.contains(sign)),
             long_input: long_input(text),
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             worked: Worked::of(&lower),
@@ -196,6 +203,20 @@ fn counts(lower: &str) -> Vec<u64> {
         }
     }
     all
+}
+
+/// The first function that a line of code maps: `jax.vmap(self.render, in_axes=(0, None))(rays, key)`; `f` for one without a
+/// name.
+fn mapped(log: &str) -> Option<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let lines = tail(log, SEARCHED).lines().filter(|line| !line.contains("File \"") && !line.contains("op_name"));
+    lines.into_iter().find_map(|line| {
+        let (_, behind) = line.split_once("vmap(")?;
+        let name = &behind[..behind.find(|c| !is_part(c)).unwrap_or(behind.len())];
+        let is_called = behind[name.len()..].contains(')');
+        (is_called && !name.is_empty() && (line.contains('=') || line.contains("return ")))
+            .then(|| if name == "lambda" { "f".to_owned() } else { name.to_owned() })
+    })
 }
 
 /// Whether code of PyTorch's makes and calls a model, takes no gradient, and doesn't switch them off. Generation and
@@ -258,6 +279,13 @@ mod tests {
     #[test]
     fn counts_of_prose() {
         assert_eq!(counts("the matrix for 100 atmospheric layers, 16 gib free, [40,11] of 2.5 things"), [100]);
+    }
+
+    #[test]
+    fn functions_that_are_mapped() {
+        assert_eq!(mapped("y = jax.vmap(self.render, in_axes=(0,))(rays)").as_deref(), Some("self.render"));
+        assert_eq!(mapped("    return jit(vmap(f, in_axes=0))").as_deref(), Some("f"));
+        assert_eq!((mapped("op_name=\"vmap(f)\""), mapped("it is a vmap(f)")), (None, None));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Serving {
     pub gpu_bytes: Option<u64>,
     /// The number of devices between which it divides the model, if the text sets one.
     pub devices: Option<u64>,
+    /// Whether llama.cpp failed to allocate the buffers of its computation, which a smaller batch makes smaller.
+    pub lacks_compute_buffer: bool,
     /// Layers of a model of llama.cpp's that lie on GPUs.
     pub gpu_layers: Option<u64>,
 }
@@ -27,6 +29,7 @@ impl Serving {
             memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
             gpu_bytes: log.split_once("total_gpu_memory (").and_then(|(_, size)| size_of(size)),
             devices: server.and_then(|server| told::count(text, server.devices_flag())),
+            lacks_compute_buffer: log.contains("failed to allocate compute buffers"),
             gpu_layers: gpu_layers(log),
         }
     }

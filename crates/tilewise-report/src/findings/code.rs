@@ -16,6 +16,10 @@ pub(super) const MAP: &str = "ys = jax.lax.map(f, xs, batch_size=64)  # in place
 pub(super) const PROCESSES: &str = "nvidia-smi  # of an NVIDIA card";
 pub(super) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";
 
+/// Code of Hugging Face's trainer that keeps the largest logit's index alone.
+pub(super) const INDICES_OF_LOGITS: &str =
+    "Trainer(…, preprocess_logits_for_metrics=lambda out, _: (out[0] if isinstance(out, tuple) else out).argmax(-1))";
+
 /// An array as code names it. A name is text of the program: one that isn't a path of identifiers, such as `state.params['w']`,
 /// stays out of the code, and [`note`](Self::note) explains its stand-in, in capitals, which arguments hardly have.
 pub(super) struct Variable<'a> {

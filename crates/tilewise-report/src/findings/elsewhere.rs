@@ -2,8 +2,8 @@
 
 use super::{
     Words,
-    code::{JAX, MAP, PROCESSES},
-    gpu_kernels, reason,
+    code::{INDICES_OF_LOGITS, JAX, MAP, PROCESSES},
+    gpu_kernels, host, reason,
     run_time::{drop_old, list_alive},
     smaller,
     words::{capitalized, printed},
@@ -15,12 +15,8 @@ use tilewise_audit::{
     recommendation::finding::{ElsewhereFinding, WholeArray},
 };
 use tilewise_oom::{
-    Form, Framework, ListedProcess, Message, Occasion, OomVerdict, PrintedSize, Product, Reason, Server, UntiledMachine,
+    Form, Framework, ListedProcess, Message, OomVerdict, PrintedSize, Product, Reason, Server, UntiledMachine,
 };
-
-/// Code of Hugging Face's trainer that keeps the largest logit's index alone.
-const INDICES_OF_LOGITS: &str =
-    "Trainer(…, preprocess_logits_for_metrics=lambda out, _: (out[0] if isinstance(out, tuple) else out).argmax(-1))";
 
 /// The step where a device gathers a state to save it.
 const SAVE: &str = "Save each device's own part; adapters alone, where only they are trained; or the state gathered on the host. A second copy on the \
@@ -30,6 +26,16 @@ const SAVE_TASK: &str = "Save each device's own part, adapters alone, or gather 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
         ElsewhereFinding::OfReason(reason) => reason::step(*reason, about),
+        ElsewhereFinding::HostLimit { .. }
+        | ElsewhereFinding::HostState(_)
+        | ElsewhereFinding::HostWorkers(_)
+        | ElsewhereFinding::HostShuffle(_)
+        | ElsewhereFinding::HostCollection
+        | ElsewhereFinding::HostGrowth
+        | ElsewhereFinding::HostPool { .. }
+        | ElsewhereFinding::OffloadLess
+        | ElsewhereFinding::LargePart
+        | ElsewhereFinding::Pinned => host::words(finding, about),
         ElsewhereFinding::OldArrays { percent, has_run } => {
             let own = match percent {
                 Some(percent) => format!("this process's own fill {percent} % of its pool"),
@@ -66,33 +72,17 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         )
         .task("If JAX is in this process, too: let it set nothing aside")
         .code(None, "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # or JAX_PLATFORMS=cpu, before Python starts"),
-        ElsewhereFinding::HostLimit { option, value, job } => {
-            let assign = if option == "-m" { " " } else { "=" };
-            let peak = job.map(|job| format!("sacct -j {job} --format=JobID,ReqMem,MaxRSS  # what it took\n"));
-            let peak = peak.unwrap_or_default();
-            Words::new(format!(
-                "Raise `{option}` from {value}, or load and convert data and weights in parts: the job or container may have no more of the host's \
-                 memory, whatever the host has free"
-            ))
-            .task(format!("Raise `{option}` from {value}, or take less of it at once"))
-            .code(None, format!("{peak}{option}{assign}{}  # twice as much", doubled(value)))
-        }
-        ElsewhereFinding::HostState(Occasion::Save) => Words::new(
-            "Hold less of the state on the host while it is saved: fewer bytes at once, each host its own part, no copy that lives beside the \
-             training's (an asynchronous save has one); or more memory, of which a save may take several times the state's part",
+        ElsewhereFinding::LlamaLayers { is_of_batch: true, .. } => Words::new(
+            "Compute fewer tokens at once: the buffers of a batch found no room beside weights and cache, and grow with its tokens and the context. \
+             Several copies for a pipeline between GPUs multiply them",
         )
-        .task("Hold less of the state on the host at once as it is saved")
-        .of_framework(about, |framework| match framework {
-            Framework::Jax => {
-                Some(("import orbax.checkpoint as ocp", "handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=8)"))
-            }
-            Framework::TorchXla => Some((
-                "import torch_xla.utils.serialization as xser",
-                "xser.save(state, path)  # one tensor after the other; read by xser.load(path)",
-            )),
-            _ => None,
-        }),
-        ElsewhereFinding::LlamaLayers { layers, is_of_context } => {
+        .task("Compute fewer tokens at once: a batch's buffers found no room")
+        .code(
+            None,
+            "llama-server -m MODEL --ubatch-size 128 --flash-attn on  # -ub, -fa; or a smaller --ctx-size\n\
+             # on several GPUs: build with -DGGML_SCHED_MAX_COPIES=1",
+        ),
+        ElsewhereFinding::LlamaLayers { layers, is_of_context, .. } => {
             let now = layers.map(|layers| format!("; {layers} lie there now")).unwrap_or_default();
             let fewer = layers.map_or(20, |layers| layers - layers.div_ceil(8));
             Words::new(format!(
@@ -112,40 +102,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 ),
             )
         }
-        ElsewhereFinding::HostWorkers(workers) => Words::new(format!(
-            "Take fewer workers, or hold the data set in NumPy arrays or a memory-mapped file: each of the {workers} workers of each process has a copy \
-             of its Python objects sooner or later, since reading one writes its count of references"
-        ))
-        .task(format!("Take fewer than {workers} workers, or hold the data in arrays"))
-        .code(
-            "import numpy as np",
-            "rows = [np.frombuffer(pickle.dumps(row), np.uint8) for row in rows]  # in place of a list of dicts\n\
-             ends, rows = np.cumsum([len(row) for row in rows]), np.concatenate(rows)",
-        ),
-        ElsewhereFinding::HostShuffle(elements) => Words::new(format!(
-            "Shuffle fewer elements at once: `tf.data` holds {} of them as tensors of the host's, each of which takes some hundred bytes more than \
-             its data. Shuffle their indices with NumPy, or the files before they are read, and then a small buffer",
-            grouped(*elements)
-        ))
-        .task(format!("Shuffle fewer than {} elements at once, or their indices", grouped(*elements)))
-        .code(
-            None,
-            "order = np.random.permutation(n).astype(np.int32)  # 4 bytes an element\n\
-             ds = ds.shuffle(10_000)  # in place of the whole data",
-        ),
-        ElsewhereFinding::HostState(_) => Words::new(
-            "Load the weights once for a host, or in parts, straight to where they are needed: each process that loads them whole has a copy \
-             of its own in the host's memory",
-        )
-        .task("Load the weights once for a host, not once in each process")
-        .of_framework(about, |framework| match framework {
-            Framework::Torch => Some((
-                "import torch",
-                "model = Model.from_pretrained(name, torch_dtype=torch.bfloat16, low_cpu_mem_usage=True,\n                              \
-                 device_map={'': local_rank})  # each rank to its own GPU",
-            )),
-            _ => None,
-        }),
         ElsewhereFinding::PoolFraction { name, value, .. } => Words::new(format!(
             "Raise `{name}` from {value}, or take it out, if the job has the device for itself: its arrays may have no more than that \
              part of the memory"
@@ -173,22 +129,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "Change nothing, unless the step is slow or an error follows: what asked, such as a convolution for its workspace or a pool \
              that grows, tries again with less memory. Other processes may hold the rest",
         ),
-        ElsewhereFinding::LargePart => Words::new(
-            "Change nothing, unless the process is killed: TensorFlow warns of each array that takes more than a tenth of the host's free memory, and \
-             makes it. `TF_CPP_MIN_LOG_LEVEL=2` hides the line",
-        )
-        .task("Change nothing, unless the process is killed"),
-        ElsewhereFinding::Pinned => {
-            let words = Words::new(
-                "If an error follows: free the host's memory, pin less at once (fewer batches in flight), or give the pool of pinned \
-                 memory another limit",
-            )
-            .task("If an error follows, free or pin less of the host's memory");
-            match about.framework {
-                Some(Framework::TensorFlow) => words.code(None, "export TF_GPU_HOST_MEM_LIMIT_IN_MB=16384  # free -m"),
-                _ => words.code(None, "free -m"),
-            }
-        }
         ElsewhereFinding::TorchCheckpoint => {
             let (fewer, task) = if about.is_batch_ruled_out {
                 ("shorter or smaller inputs", "Put checkpoints around the layers, or take shorter inputs")
@@ -226,6 +166,18 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             }
             if code.is_empty() { words } else { words.code("import torch", code.trim_end()) }
         }
+        ElsewhereFinding::Mapped(function) => Words::new(format!(
+            "Map `{function}` over a part of the samples at a time: `jax.vmap` computes all of them at once, and in a gradient keeps what each \
+             computes. A checkpoint keeps only what it is given"
+        ))
+        .task(format!("Map `{function}` over parts: `jax.vmap` takes all at once"))
+        .code(JAX, format!("ys = jax.lax.map({function}, xs, batch_size=16)  # of several arguments: lambda args: {function}(*args)\n# in a gradient: jax.checkpoint({function})")),
+        ElsewhereFinding::TorchCache => Words::new(
+            "Give PyTorch's free memory back before NCCL asks for its own: the allocator keeps what is free for itself, and a first collective, \
+             as of a save, finds no room beside it. Run one collective before the first step, and NCCL has its buffers from the start",
+        )
+        .task("Give PyTorch's cached memory back before NCCL needs its own")
+        .code("import torch", "torch.cuda.empty_cache()  # right before the save, on each rank"),
         ElsewhereFinding::NoGradients => Words::new(
             "Switch gradients off where the model only runs: its parameters ask for them, so that each layer keeps its values for a backward \
              pass that never comes. Where a gradient has to go through the model, freeze it, and put checkpoints around its layers",
@@ -316,16 +268,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                  kept.append(logits.argmax(-1).cpu())  # in a loop of your own"
             ),
         ),
-        ElsewhereFinding::HostCollection => Words::new(
-            "Keep less of each batch that is evaluated, such as the largest logit's index in place of the logits: where the outputs of all batches \
-             are joined, each process has them in the host's memory, whatever the batch. Hugging Face's `eval_accumulation_steps` only moves \
-             them there",
-        )
-        .task("Keep less of each evaluated batch: the host may gather all outputs")
-        .code(
-            None,
-            format!("args = TrainingArguments(…, prediction_loss_only=True)  # where the loss is enough\n# else {INDICES_OF_LOGITS}"),
-        ),
         ElsewhereFinding::TorchGrowth => Words::new(
             "Keep nothing of a batch on the device once it is done: memory grows from line to line of the log, as where results are kept in a \
              list, or losses are added up with their graphs. Smaller batches only delay it",
@@ -341,17 +283,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "import os\nimport torch",
             "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))  # first of all\n\
              state = torch.load(path, map_location='cpu')  # safetensors: load_file(path, device='cpu')",
-        ),
-        ElsewhereFinding::HostGrowth => Words::new(
-            "Find what the host keeps of each step: its memory grows from line to line of the log, so that more memory only delays the end. \
-             Lists of results, caches of data sets, states that are still being saved, and programs that are compiled anew for each shape \
-             grow so",
-        )
-        .task("Find what the host keeps of each step: its memory grows")
-        .code(
-            "import tracemalloc",
-            "tracemalloc.start()  # before the first step; then, after some:\n\
-             print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')",
         ),
         ElsewhereFinding::TorchSave { is_fsdp1: true } => Words::new(SAVE).task(SAVE_TASK).code(
             "from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, StateDictType",
@@ -445,19 +376,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ElsewhereFinding::TorchProcesses(None) => {
             Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")
         }
-        ElsewhereFinding::HostPool { gigabytes, asked } => {
-            let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
-            let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));
-            let of = gigabytes.map(|gigabytes| format!(" of {gigabytes} GB")).unwrap_or_default();
-            Words::new(format!(
-                "Raise the limit{of} of the pool, if the host has the memory: pages in it are pinned, so that other processes can't use \
-                 them"
-            ))
-            .code(None, format!("export XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={}", raised.unwrap_or(128)))
-        }
-        ElsewhereFinding::OffloadLess => {
-            Words::new("Offload less: keep fewer arrays in `pinned_host` memory, or divide them between more hosts")
-        }
         ElsewhereFinding::Bank { cause, bytes } => {
             let sentence = match cause {
                 Some(OomVerdict::Size) => "Use smaller shards or blocks: one bank can't hold its part",
@@ -476,13 +394,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
 /// A percentage as a part: `0.98`, `1.00`.
 fn part(percent: u64) -> String {
     format!("{}.{:02}", percent / 100, percent % 100)
-}
-
-/// Twice an amount, in its own unit: `400G` of `200G`.
-fn doubled(amount: &str) -> String {
-    let digits = amount.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = amount.split_at(digits);
-    format!("{}{unit}", number.parse::<u64>().unwrap_or_default().saturating_mul(2))
 }
 
 /// A fraction of a GPU's memory that leaves a sixth more beside the pool.

@@ -20,6 +20,7 @@ mod frozen_state;
 mod gathered_pages;
 mod gpu_kernels;
 mod graphs;
+mod host;
 mod kernel_columns;
 mod kernel_memory;
 mod layout_request;

@@ -125,6 +125,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )
         .task("Load the checkpoint to the host: each rank fills GPU 0 with its own")
         .code(None, "model = Model.load_from_checkpoint(path, map_location='cpu')"),
+        RunTimeFinding::Kept(Kept::Models) => Words::new(
+            "Clear Keras's session between models: a loop makes them, and each stays in a graph that the process keeps, whatever is deleted",
+        )
+        .task("Clear Keras's session between the models that the loop makes")
+        .code("import tensorflow as tf", "tf.keras.backend.clear_session()  # before each model; or each in a process of its own"),
         RunTimeFinding::Kept(Kept::Sum(sum)) => Words::new(format!(
             "Add numbers to `{sum}`, not losses: each has the graph of its gradient, which stays in memory as long as the sum does"
         ))

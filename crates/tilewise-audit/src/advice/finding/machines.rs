@@ -116,6 +116,10 @@ pub enum ElsewhereFinding {
     TorchHidden,
     /// An optimizer of PyTorch's or Keras's makes its state.
     OptimizerState,
+    /// NCCL finds no memory beside PyTorch's cache.
+    TorchCache,
+    /// Code maps a function over all samples at once, as it is written.
+    Mapped(String),
     /// Code of PyTorch's runs a model without switching gradients off.
     NoGradients,
     /// A server makes an array for its longest request that is larger than the device.
@@ -126,6 +130,8 @@ pub enum ElsewhereFinding {
         layers: Option<u64>,
         /// Whether one request is larger than the GPU, as a cache is of a long context.
         is_of_context: bool,
+        /// Whether the buffers of a batch found no room.
+        is_of_batch: bool,
     },
     /// Processes that load samples each hold the data set in the host's memory, by the text this number.
     HostWorkers(u64),
@@ -235,6 +241,7 @@ impl ElsewhereFinding {
             | Self::SmallerOperand { .. }
             | Self::TorchLess { .. }
             | Self::Whole(_)
+            | Self::Mapped(_)
             | Self::TorchSave { .. }
             | Self::TorchCollection
             | Self::HostState(_)

@@ -1,0 +1,129 @@
+//! The host's memory: limits of jobs, states that are saved and loaded, data sets, and pinned memory.
+
+use super::{Words, code::INDICES_OF_LOGITS};
+use crate::style::grouped;
+use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
+use tilewise_oom::{Framework, Occasion};
+
+pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
+    match finding {
+        ElsewhereFinding::HostLimit { option, value, job } => {
+            let assign = if option == "-m" { " " } else { "=" };
+            let peak = job.map(|job| format!("sacct -j {job} --format=JobID,ReqMem,MaxRSS  # what it took\n"));
+            let peak = peak.unwrap_or_default();
+            Words::new(format!(
+                "Raise `{option}` from {value}, or load and convert data and weights in parts: the job or container may have no more of the host's \
+                 memory, whatever the host has free"
+            ))
+            .task(format!("Raise `{option}` from {value}, or take less of it at once"))
+            .code(None, format!("{peak}{option}{assign}{}  # twice as much", doubled(value)))
+        }
+        ElsewhereFinding::HostState(Occasion::Save) => Words::new(
+            "Hold less of the state on the host while it is saved: fewer bytes at once, each host its own part, no copy that lives beside the \
+             training's (an asynchronous save has one); or more memory, of which a save may take several times the state's part",
+        )
+        .task("Hold less of the state on the host at once as it is saved")
+        .of_framework(about, |framework| match framework {
+            Framework::Jax => {
+                Some(("import orbax.checkpoint as ocp", "handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=8)"))
+            }
+            Framework::TorchXla => Some((
+                "import torch_xla.utils.serialization as xser",
+                "xser.save(state, path)  # one tensor after the other; read by xser.load(path)",
+            )),
+            _ => None,
+        }),
+        ElsewhereFinding::HostWorkers(workers) => Words::new(format!(
+            "Take fewer workers, or hold the data set in NumPy arrays or a memory-mapped file: each of the {workers} workers of each process has a copy \
+             of its Python objects sooner or later, since reading one writes its count of references"
+        ))
+        .task(format!("Take fewer than {workers} workers, or hold the data in arrays"))
+        .code(
+            "import numpy as np",
+            "rows = [np.frombuffer(pickle.dumps(row), np.uint8) for row in rows]  # in place of a list of dicts\n\
+             ends, rows = np.cumsum([len(row) for row in rows]), np.concatenate(rows)",
+        ),
+        ElsewhereFinding::HostShuffle(elements) => Words::new(format!(
+            "Shuffle fewer elements at once: `tf.data` holds {} of them as tensors of the host's, each of which takes some hundred bytes more than \
+             its data. Shuffle their indices with NumPy, or the files before they are read, and then a small buffer",
+            grouped(*elements)
+        ))
+        .task(format!("Shuffle fewer than {} elements at once, or their indices", grouped(*elements)))
+        .code(
+            None,
+            "order = np.random.permutation(n).astype(np.int32)  # 4 bytes an element\n\
+             ds = ds.shuffle(10_000)  # in place of the whole data",
+        ),
+        ElsewhereFinding::HostState(_) => Words::new(
+            "Load the weights once for a host, or in parts, straight to where they are needed: each process that loads them whole has a copy \
+             of its own in the host's memory",
+        )
+        .task("Load the weights once for a host, not once in each process")
+        .of_framework(about, |framework| match framework {
+            Framework::Torch => Some((
+                "import torch",
+                "model = Model.from_pretrained(name, torch_dtype=torch.bfloat16, low_cpu_mem_usage=True,\n                              \
+                 device_map={'': local_rank})  # each rank to its own GPU",
+            )),
+            _ => None,
+        }),
+        ElsewhereFinding::LargePart => Words::new(
+            "Change nothing, unless the process is killed: TensorFlow warns of each array that takes more than a tenth of the host's free memory, and \
+             makes it. `TF_CPP_MIN_LOG_LEVEL=2` hides the line",
+        )
+        .task("Change nothing, unless the process is killed"),
+        ElsewhereFinding::Pinned => {
+            let words = Words::new(
+                "If an error follows: free the host's memory, pin less at once (fewer batches in flight), or give the pool of pinned \
+                 memory another limit",
+            )
+            .task("If an error follows, free or pin less of the host's memory");
+            match about.framework {
+                Some(Framework::TensorFlow) => words.code(None, "export TF_GPU_HOST_MEM_LIMIT_IN_MB=16384  # free -m"),
+                _ => words.code(None, "free -m"),
+            }
+        }
+        ElsewhereFinding::HostCollection => Words::new(
+            "Keep less of each batch that is evaluated, such as the largest logit's index in place of the logits: where the outputs of all batches \
+             are joined, each process has them in the host's memory, whatever the batch. Hugging Face's `eval_accumulation_steps` only moves \
+             them there",
+        )
+        .task("Keep less of each evaluated batch: the host may gather all outputs")
+        .code(
+            None,
+            format!("args = TrainingArguments(…, prediction_loss_only=True)  # where the loss is enough\n# else {INDICES_OF_LOGITS}"),
+        ),
+        ElsewhereFinding::HostGrowth => Words::new(
+            "Find what the host keeps of each step: its memory grows from line to line of the log, so that more memory only delays the end. \
+             Lists of results, caches of data sets, states that are still being saved, and programs that are compiled anew for each shape \
+             grow so",
+        )
+        .task("Find what the host keeps of each step: its memory grows")
+        .code(
+            "import tracemalloc",
+            "tracemalloc.start()  # before the first step; then, after some:\n\
+             print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')",
+        ),
+        ElsewhereFinding::HostPool { gigabytes, asked } => {
+            let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
+            let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));
+            let of = gigabytes.map(|gigabytes| format!(" of {gigabytes} GB")).unwrap_or_default();
+            Words::new(format!(
+                "Raise the limit{of} of the pool, if the host has the memory: pages in it are pinned, so that other processes can't use \
+                 them"
+            ))
+            .code(None, format!("export XLA_PJRT_GPU_HOST_MEMORY_LIMIT_GB={}", raised.unwrap_or(128)))
+        }
+        ElsewhereFinding::OffloadLess => {
+            Words::new("Offload less: keep fewer arrays in `pinned_host` memory, or divide them between more hosts")
+        }
+        _ => Words::new(""),
+    }
+}
+
+/// Twice an amount, in its own unit: `400G` of `200G`.
+fn doubled(amount: &str) -> String {
+    let digits = amount.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = amount.split_at(digits);
+    format!("{}{unit}", number.parse::<u64>().unwrap_or_default().saturating_mul(2))
+}
