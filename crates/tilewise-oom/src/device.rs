@@ -17,7 +17,7 @@ pub(crate) enum Device {
 
 /// Words for GPUs: XLA prints statistics of a buffer assignment, and of constants without room, for GPUs only, JAX's
 /// variables are of their allocator, and PyTorch's wordings name its own.
-const GPU: [&str; 16] = [
+const GPU: [&str; 18] = [
     "GPU",
     "gpu",
     "CUDA",
@@ -30,6 +30,8 @@ const GPU: [&str; 16] = [
     "hip",
     "ROCm",
     "nvidia",
+    "NVIDIA",
+    "GeForce",
     "BufferAssignment",
     "for new constant",
     "XLA_PYTHON_CLIENT",

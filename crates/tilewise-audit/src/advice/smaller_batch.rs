@@ -47,16 +47,22 @@ pub(super) fn smaller_batch_of_step(program: &ProgramModel<'_>) -> Option<Smalle
     if !batch.is_disjoint(&of_weights) {
         return None;
     }
-    let is_of_batch = |array: &&LiveArray<'_>| {
-        let told = program.flow.told(array.position);
-        told.is_some_and(|(at, leaf)| axes.of_array(&at, leaf).flatten().any(|axis| batch.contains(axis)))
+    // Pairs of samples have it twice.
+    let times = |array: &LiveArray<'_>| {
+        let (at, leaf) = program.flow.told(array.position)?;
+        let dimensions = axes.of_array(&at, leaf).filter(|all| all.iter().any(|axis| batch.contains(axis)));
+        u32::try_from(dimensions.count()).ok().filter(|times| *times > 0)
     };
-    let with_it: Vec<&LiveArray<'_>> = program.temporaries().filter(is_of_batch).collect();
-    let at_peak = with_it.iter().filter(|array| array.is_at_peak).map(|array| array.bytes);
+    let with_it: Vec<(&LiveArray<'_>, u32)> =
+        program.temporaries().filter_map(|array| Some((array, times(array)?))).collect();
+    let at_peak = with_it.iter().filter(|(array, _)| array.is_at_peak).map(|(array, _)| array.bytes);
     if at_peak.fold(0, u64::saturating_add) < program.temporary_bytes / 2 {
         return None;
     }
-    let part = |parts: u64| with_it.iter().map(|array| (array.buffer, array.bytes / parts)).collect();
+    let of_part = |(array, times): &(&LiveArray<'_>, u32), parts: u64| {
+        (array.buffer, array.bytes / parts.saturating_pow(*times).max(1))
+    };
+    let part = |parts: u64| with_it.iter().map(|found| of_part(found, parts)).collect();
     smaller_batch(program, rows, &[(0, names)], part).map(|found| SmallerBatch { is_mixed: true, ..found })
 }
 

@@ -379,7 +379,9 @@ fn raised(told: &Told, message: &Message) -> Option<String> {
     /// Programs of others, such as a screen's, have the rest.
     const MOST: u64 = 95;
     let is_part = message.server.is_some_and(|server| told.is_option(server.memory_flag()));
-    let now = message.job.serving.memory_percent.filter(|_| is_part)?;
+    let part = told.value.as_ref()?.parse::<f64>().ok().filter(|part| is_part && (0.01..1.0).contains(part))?;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 100")]
+    let now = (part * 100.0).round() as u64;
     let (lacking, all) = (message.facts.size("lacking")?.bytes(), message.job.serving.gpu_bytes?);
     let more = lacking.saturating_mul(100).div_ceil(all.max(1)).saturating_add(MARGIN);
     let to = now.saturating_add(more).next_multiple_of(MARGIN);

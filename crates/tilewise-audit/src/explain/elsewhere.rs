@@ -45,6 +45,9 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         return super::run_time::on_any_device(listing.message);
     }
     let mut found = with_settings_of_pool(of_machine(listing), listing.message);
+    if listing.message.job.is_alone && found.len() > 1 {
+        found.retain(|finding| !matches!(finding, Processes | TorchProcesses(None)));
+    }
     // Neither a batch nor arrays of earlier steps are there yet, nor a server's cache.
     let is_of_batch = |finding: &ElsewhereFinding| {
         matches!(

@@ -125,7 +125,9 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
     let run = if is_evaluated { Some(Run::Inference) } else { message.job.run };
     let is_of_many = figures.asked.zip(figures.held).is_some_and(|(asked, held)| asked < held / MANY);
     match (message.server, run) {
-        _ if message.occasion() == Some(Occasion::Save) => TorchSave { is_fsdp1: message.job.names.fsdp1 },
+        _ if message.occasion() == Some(Occasion::Save) => {
+            TorchSave { is_fsdp1: message.job.names.fsdp1, is_of_adapters: message.job.names.adapters }
+        }
         _ if message.occasion() == Some(Occasion::Collection) => TorchCollection,
         // The state is made in the first step.
         _ if message.occasion() == Some(Occasion::Update) && !message.job.has_run => OptimizerState,

@@ -96,6 +96,7 @@ pub(super) const RULES: &[Rule] = &[
             "No available memory for the cache blocks",
             // vLLM: `Worker.determine_num_available_blocks`
             "the rest of the memory reserved for KV Cache is {lacking:below_zero}",
+            "kv_cache_size {lacking:below_zero}",
             "weights leave no [GPU] memory for the KV cache",
             "Not enough memory Please try to increase mem fraction static",
             // Text Generation Inference: `warmup` in server/text_generation_server/models/flash_causal_lm.py

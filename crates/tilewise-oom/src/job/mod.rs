@@ -74,6 +74,8 @@ pub struct Job {
     pub rank_on_first: Option<u64>,
     /// The processes on the device that errors list, each once: others, or, where it is the only one, the job's own.
     pub processes: Vec<ListedProcess>,
+    /// Whether the text tells that nothing else runs on its device.
+    pub is_alone: bool,
     /// Whether the text tells that `nvidia-smi` lists no process.
     pub lists_no_process: bool,
     /// Software that the text names.
@@ -139,6 +141,7 @@ impl Job {
             gpu: Gpu::of(log),
             replicated: replicated::replicated(log),
             rank_on_first: rank_on_first(log),
+            is_alone: processes::is_alone(&lower),
             lists_no_process: processes::lists_none(&lower),
             processes: ListedProcess::of(log),
             names: Names::of(text, &lower, framework),

@@ -13,6 +13,8 @@ pub struct Names {
     pub keras: bool,
     /// FSDP of PyTorch's first version: `full_shard`, `FullyShardedDataParallel`.
     pub fsdp1: bool,
+    /// Adapters (LoRA), of which alone a save needs the weights.
+    pub adapters: bool,
     /// Kubernetes.
     pub kubernetes: bool,
 }
@@ -25,6 +27,7 @@ impl Names {
             jax: framework == Some(Framework::Torch) && names_jax(text),
             keras: lower.contains("keras"),
             fsdp1: has(&["full_shard", "FullyShardedDataParallel", "fully_sharded_data_parallel"]),
+            adapters: ["lora", "peft"].iter().any(|name| lower.contains(name)),
             kubernetes: ["kubernetes", "kubectl", "k8s", "helm "].iter().any(|name| lower.contains(name)),
         }
     }

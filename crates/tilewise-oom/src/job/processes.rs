@@ -1,5 +1,6 @@
 //! Processes on a device, as PyTorch lists them.
 
+use crate::prose;
 use crate::text::size::PrintedSize;
 
 /// A process that holds memory of the device.
@@ -47,9 +48,24 @@ pub(super) fn lists_none(lower: &str) -> bool {
     lower.lines().any(|line| line.contains("nvidia-smi") && NONE.iter().any(|none| line.contains(none)))
 }
 
+/// Whether a sentence tells that the job has its device for itself: `Nothing else runs on the card.`
+pub(super) fn is_alone(lower: &str) -> bool {
+    const ALONE: [&str; 8] = [
+        "nothing else runs",
+        "nothing else is running",
+        "nothing else on the gpu",
+        "nothing else uses",
+        "no other process",
+        "no other job",
+        "otherwise idle",
+        "idle otherwise",
+    ];
+    prose::sentences(lower).any(|sentence| ALONE.iter().any(|words| sentence.contains(words)))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ListedProcess, lists_none};
+    use super::{ListedProcess, is_alone, lists_none};
 
     #[test]
     fn processes_that_an_error_lists() {
@@ -64,6 +80,12 @@ mod tests {
             "",
         ];
         assert!(none.iter().all(|text| numbers(text).is_empty()));
+    }
+
+    #[test]
+    fn devices_of_one_job() {
+        assert!(is_alone("nothing else runs on the card. why?") && is_alone("the gpu is idle otherwise, 3 gb"));
+        assert!(!is_alone("nothing helps. another process is there"));
     }
 
     #[test]

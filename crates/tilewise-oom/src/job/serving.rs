@@ -27,7 +27,9 @@ impl Serving {
         Self {
             memory_percent: server.and_then(|server| told::percent(text, server.memory_flag())),
             memory_percent_in_vain: server.and_then(|server| told::percent_in_vain(text, server.memory_flag())),
-            gpu_bytes: log.split_once("total_gpu_memory (").and_then(|(_, size)| size_of(size)),
+            gpu_bytes: ["total_gpu_memory (", "total_gpu_memory="]
+                .iter()
+                .find_map(|name| size_of(log.split_once(name)?.1)),
             devices: server.and_then(|server| told::count(text, server.devices_flag())),
             lacks_compute_buffer: log.contains("failed to allocate compute buffers"),
             gpu_layers: gpu_layers(log),
@@ -38,7 +40,7 @@ impl Serving {
 fn size_of(text: &str) -> Option<u64> {
     /// Bytes of a figure with its unit.
     const LONGEST: usize = 16;
-    let end = text.find(')').filter(|end| *end <= LONGEST)?;
+    let end = text.find([')', ' ', '\n']).filter(|end| *end <= LONGEST)?;
     PrintedSize::figure(&text[..end]).map(|(size, _)| size.bytes())
 }
 

@@ -18,6 +18,9 @@ use tilewise_oom::{
     Form, Framework, ListedProcess, Message, OomVerdict, PrintedSize, Product, Reason, Server, UntiledMachine,
 };
 
+/// The cause, where neither the message nor its text shows one.
+pub(super) const NOT_TOLD: &str = "The message doesn't tell what holds the memory.";
+
 /// The step where a device gathers a state to save it.
 const SAVE: &str = "Save each device's own part; adapters alone, where only they are trained; or the state gathered on the host. A second copy on the \
              device, as where a state is gathered or converted from 8 bits, has no room beside the training's";
@@ -179,7 +182,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Give PyTorch's cached memory back before NCCL needs its own")
         .code("import torch", "torch.cuda.empty_cache()  # right before the save, on each rank"),
         ElsewhereFinding::NoGradients => Words::new(
-            "Switch gradients off where the model only runs: its parameters ask for them, so that each layer keeps its values for a backward \
+            "Switch gradients off where the model only runs: the model's parameters ask for gradients, so that each layer keeps its values for a backward \
              pass that never comes. Where a gradient has to go through the model, freeze it, and put checkpoints around its layers",
         )
         .task("Switch gradients off: each layer keeps its values for them")
@@ -284,7 +287,16 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))  # first of all\n\
              state = torch.load(path, map_location='cpu')  # safetensors: load_file(path, device='cpu')",
         ),
-        ElsewhereFinding::TorchSave { is_fsdp1: true } => Words::new(SAVE).task(SAVE_TASK).code(
+        ElsewhereFinding::TorchSave { is_of_adapters: true, .. } => Words::new(format!(
+            "{SAVE}. A state dictionary has all weights, which a library may convert on the device; the adapters' parameters are a few megabytes"
+        ))
+        .task("Save the adapters' parameters alone: a state dictionary has all weights")
+        .code(
+            "import torch",
+            "adapters = {name: p.detach().cpu() for name, p in model.named_parameters() if 'lora_' in name}\n\
+             torch.save(adapters, 'adapters.pt')  # read again: model.load_state_dict(torch.load('adapters.pt'), strict=False)",
+        ),
+        ElsewhereFinding::TorchSave { is_fsdp1: true, .. } => Words::new(SAVE).task(SAVE_TASK).code(
             "from torch.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel, StateDictType",
             "config = FullStateDictConfig(offload_to_cpu=True, rank0_only=True)  # gathered on the host of rank 0\n\
              with FullyShardedDataParallel.state_dict_type(model, StateDictType.FULL_STATE_DICT, config):\n    \
@@ -292,8 +304,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ),
         ElsewhereFinding::TorchSave { .. } => Words::new(SAVE).task(SAVE_TASK).code(
             "from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict",
-            "model.save_pretrained(path)  # a PEFT model: its adapters alone\n\
-             options = StateDictOptions(full_state_dict=True, cpu_offload=True)  # sharded; FSDP1: FullStateDictConfig(True, True)\n\
+            "options = StateDictOptions(full_state_dict=True, cpu_offload=True)  # sharded; FSDP1: FullStateDictConfig(True, True)\n\
              state = get_model_state_dict(model, options=options)",
         ),
         ElsewhereFinding::ServerBeside { server, others, percent } => {
@@ -358,7 +369,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Choose another GPU: other containers' processes, which aren't listed, hold it")
         .code(None, "nvidia-smi --query-gpu=index,memory.used,memory.total --format=csv\nexport CUDA_VISIBLE_DEVICES=1  # one that is free"),
         ElsewhereFinding::OptimizerState => Words::new(
-            "Make the optimizer's state smaller, or divide it: it is made in the first step, and Adam's takes 8 bytes a parameter beside weights and \
+            "Make the optimizer's state smaller, or divide it: the state is made in the first step, and Adam's takes 8 bytes a parameter beside weights and \
              gradients of 4 or 2 each, whatever the batch. Divided between all GPUs (FSDP's full shard, ZeRO-3) each has a part; 8 bits take a \
              quarter; on the host it takes none; adapters (LoRA) have little. An update of many tensors at once has temporary copies, too",
         )
@@ -473,7 +484,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let told = format!("{which}{} {why}", product.unwrap_or_default());
     let told = match told.trim() {
         "" if !message.entries.is_empty() => "The message lists the largest arrays.",
-        "" => "The message doesn't tell what holds the memory.",
+        "" => NOT_TOLD,
         told => told,
     };
     [headline, told.to_owned()]

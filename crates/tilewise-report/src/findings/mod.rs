@@ -65,7 +65,10 @@ pub use warning::warning;
 pub(crate) use words::{capitalized, cause, printed};
 
 use crate::style::bytes;
-use tilewise_audit::{Cause, Explanation, Recommendation, recommendation::finding::Finding};
+use tilewise_audit::{
+    Cause, Explanation, Recommendation,
+    recommendation::finding::{ElsewhereFinding, Finding, RunTimeFinding},
+};
 use tilewise_oom::{Form, Framework, OomVerdict};
 
 /// A recommendation in words and code.
@@ -283,6 +286,27 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
         (_, OomVerdict::NotTpu) => elsewhere::answer(message),
         _ => return None,
     })
+}
+
+/// The cause that the first change is against, where a message's text shows it and the message doesn't.
+pub(crate) fn likely_cause(explanation: &Explanation, cause: &str) -> Option<String> {
+    let first = explanation.advice.first().filter(|_| cause == elsewhere::NOT_TOLD)?;
+    let is_shown = match &first.finding {
+        Finding::RunTime(finding) => matches!(finding, RunTimeFinding::Kept(_) | RunTimeFinding::LongInput { .. }),
+        Finding::Elsewhere(finding) => matches!(
+            finding,
+            ElsewhereFinding::Mapped(_)
+                | ElsewhereFinding::NoGradients
+                | ElsewhereFinding::TorchCache
+                | ElsewhereFinding::OptimizerState
+                | ElsewhereFinding::LlamaLayers { is_of_batch: true, .. }
+        ),
+        _ => false,
+    };
+    let sentence = words(first).sentence;
+    let (_, reason) = sentence.split_once(": ").filter(|_| is_shown)?;
+    let reason = reason.split(". ").next()?;
+    Some(format!("Most likely {reason}."))
 }
 
 /// The causes of an array's padding, the largest first, in words with axes named.

@@ -126,18 +126,18 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         .task("Load the checkpoint to the host: each rank fills GPU 0 with its own")
         .code(None, "model = Model.load_from_checkpoint(path, map_location='cpu')"),
         RunTimeFinding::Kept(Kept::Models) => Words::new(
-            "Clear Keras's session between models: a loop makes them, and each stays in a graph that the process keeps, whatever is deleted",
+            "Clear Keras's session between models: a loop makes models, and each stays in a graph that the process keeps, whatever is deleted",
         )
         .task("Clear Keras's session between the models that the loop makes")
         .code("import tensorflow as tf", "tf.keras.backend.clear_session()  # before each model; or each in a process of its own"),
         RunTimeFinding::Kept(Kept::Sum(sum)) => Words::new(format!(
-            "Add numbers to `{sum}`, not losses: each has the graph of its gradient, which stays in memory as long as the sum does"
+            "Add numbers to `{sum}`, not losses: each loss has the graph of its gradient, which stays in memory as long as the sum does"
         ))
         .task(format!("Add numbers to `{sum}`: a loss keeps the graph of its step"))
         .code(None, format!("{sum} += loss.item()  # or loss.detach()")),
         RunTimeFinding::Kept(Kept::List { list, value }) => {
             let words = Words::new(format!(
-                "Keep on the host what `{list}` collects, or only a sum of it: a loop appends to it, and each array stays on the device until \
+                "Keep on the host what `{list}` collects, or only a sum of it: a loop appends to `{list}`, and each array stays on the device until \
                  the list is gone, with the graph of its gradient, if it has one. Smaller batches only delay it"
             ))
             .task(format!("Keep on the host what `{list}` collects in a loop"));

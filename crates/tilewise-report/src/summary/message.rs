@@ -2,7 +2,7 @@
 
 use super::{BudgetStack, Headline, PeakCause, PlannedChange, Remark, told};
 use crate::{
-    findings::{answer, printed},
+    findings::{answer, likely_cause, printed},
     style::{Tone, bytes},
 };
 use serde::Serialize;
@@ -123,7 +123,7 @@ fn sentences(explanation: &Explanation, budget: &Budget) -> (String, String) {
     let message = &explanation.message;
     match answer(explanation) {
         Some([headline, cause]) if is_of_compiler(message) => (format!("{NO_MEMORY_RAN_OUT} {headline}"), cause),
-        Some([headline, cause]) => (headline, cause),
+        Some([headline, cause]) => (headline, likely_cause(explanation, &cause).unwrap_or(cause)),
         None => (headline(message, budget), verdict(message, budget)),
     }
 }

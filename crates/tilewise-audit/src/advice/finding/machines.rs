@@ -73,6 +73,8 @@ pub enum ElsewhereFinding {
     TorchSave {
         /// Whether the text shows FSDP of its first version.
         is_fsdp1: bool,
+        /// Whether the text names adapters.
+        is_of_adapters: bool,
     },
     /// A server's programs find no room beside its weights and its cache.
     ServerPrograms {
