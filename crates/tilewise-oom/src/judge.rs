@@ -205,7 +205,7 @@ impl Message {
         let of_tpu = |generation: Generation| generation.core_hbm_bytes().unwrap_or_else(|| generation.hbm_bytes());
         let of_name = match self.machine() {
             Some(UntiledMachine::Gpu | UntiledMachine::Unnamed) => self.job.gpu.as_ref().map(|gpu| gpu.bytes),
-            None => self.generation.map(of_tpu),
+            None => self.generation.map(of_tpu).or(self.job.core.map(|core| core.bytes)),
             _ => None,
         };
         self.capacity.as_ref().map(PrintedSize::bytes).or(of_name)

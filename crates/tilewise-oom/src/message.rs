@@ -113,10 +113,8 @@ fn calls_kernel_own(text: &str) -> bool {
     const NEAR: usize = 60;
     const OWN: [&str; 8] = ["my ", "our ", "My ", "Our ", "riting a ", "wrote a ", "my own ", "custom "];
     text.match_indices("kernel").any(|(at, _)| {
-        let line = text[..at].rsplit('\n').next().unwrap_or_default();
-        let from = (line.len().saturating_sub(NEAR)..=line.len()).find(|from| line.is_char_boundary(*from));
-        let near = &line[from.unwrap_or(line.len())..];
-        let near = near.rsplit(['.', ';', ':', '(']).next().unwrap_or_default();
+        let from = (at.saturating_sub(NEAR)..=at).find(|from| text.is_char_boundary(*from)).unwrap_or(at);
+        let near = text[from..at].rsplit(['\n', '.', ';', ':', '(']).next().unwrap_or_default();
         OWN.iter().any(|word| near.contains(word))
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::text::size::PrintedSize;
 use crate::text::{tail, word};
+use std::collections::BTreeSet;
 
 /// Bytes that are searched: code and options stand near a message.
 const SEARCHED: usize = 64 << 10;
@@ -128,8 +129,12 @@ impl Product {
             families.flat_map(|(_, family, sizes)| sizes.iter().filter(is_odd).map(move |size| (*family, *size)));
         let range = asked.low()..=asked.high();
         // A batch may be a small number of the text.
-        let small: Vec<u64> = word::all(text).filter_map(|(start, end)| text[start..end].parse().ok()).collect();
-        let all = || numbers.iter().copied().chain(small.iter().copied().filter(|number| (2..LEAST).contains(number)));
+        let text = tail(text, SEARCHED);
+        let small: BTreeSet<u64> = word::all(text)
+            .filter_map(|(start, end)| text[start..end].parse().ok())
+            .filter(|number| (2..LEAST).contains(number))
+            .collect();
+        let all = || numbers.iter().copied().chain(small.iter().copied());
         sizes.find_map(|(family, vocabulary)| {
             [4, 2].into_iter().find_map(|element_bytes| {
                 let is_asked = |tokens: u64| {

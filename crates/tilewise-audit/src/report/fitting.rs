@@ -48,7 +48,12 @@ impl Report {
                 }
             }
         }
-        let candidates = axes.into_iter().filter_map(|((rank, size), names)| {
+        // The sizes of pictures within a batch are the model's.
+        let is_free = |rank: u8, names: &[(&AxisName, u64)]| {
+            rank < 2 || names.iter().any(|(name, _)| matches!(name, AxisName::Dimension(_, 0)))
+        };
+        let axes = axes.into_iter().filter(|((rank, _), names)| is_free(*rank, names));
+        let candidates = axes.filter_map(|((rank, size), names)| {
             let rows = Rows::of(peak, rank, size);
             let bytes = rows.bytes();
             (bytes > total / 2).then_some((rank, bytes, names, rows))

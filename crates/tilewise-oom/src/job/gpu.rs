@@ -1,4 +1,4 @@
-//! The GPU that a text names, and its memory.
+//! The GPU, or the old TPU, that a text names, and its memory.
 
 use super::SEARCHED;
 use crate::text::{tail, word};
@@ -11,6 +11,34 @@ pub struct Gpu {
     pub name: String,
     /// Bytes of its memory by its maker's specification; programs get a little less.
     pub bytes: u64,
+}
+
+/// A core of an old TPU that a text names, whose memory is its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Core {
+    /// The TPU's name: `v3`.
+    pub name: &'static str,
+    /// Bytes of its memory: 8 GiB of a v2's, 16 GiB of a v3's (Cloud TPU's system architecture).
+    pub bytes: u64,
+}
+
+impl Core {
+    /// The core of a slice that a text names: `v3-8` has eight.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        const CORES: [(&str, u64); 2] = [("v2", 8), ("v3", 16)];
+        let text = tail(text, SEARCHED);
+        let named = |name: &str| {
+            word::all(text).any(|(start, end)| {
+                let cores =
+                    text[end..].strip_prefix('-').map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
+                &text[start..end] == name && (1..=4).contains(&cores) && !text[..start].ends_with('-')
+            })
+        };
+        let mut found = CORES.into_iter().filter(|(name, _)| named(name));
+        let (name, size) = found.next()?;
+        found.next().is_none().then_some(Self { name, bytes: size << 30 })
+    }
 }
 
 /// Names of GPUs of one size of memory, in lower case, and this size in GiB, by their makers' data sheets.
@@ -151,6 +179,13 @@ fn printed_size(behind: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cores_of_slices() {
+        let of = |text: &str| Core::of(text).map(|core| (core.name, core.bytes >> 30));
+        assert_eq!((of("on a v3-8, for 128 GB"), of("TPU v2-8")), (Some(("v3", 16)), Some(("v2", 8))));
+        assert_eq!((of("v3 of the file"), of("llama-v2-7b"), of("v2-8 or v3-8")), (None, None, None));
+    }
 
     #[test]
     fn gpus_by_name() {

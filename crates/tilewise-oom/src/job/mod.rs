@@ -18,7 +18,7 @@ mod trials;
 mod turns;
 
 pub use done::Done;
-pub use gpu::Gpu;
+pub use gpu::{Core, Gpu};
 pub use host::Host;
 pub use kept::Kept;
 pub use model::Model;
@@ -68,6 +68,8 @@ pub struct Job {
     pub model: Option<Model>,
     /// The GPU that the text names, if it names one model.
     pub gpu: Option<Gpu>,
+    /// The core of the old TPU that the text names.
+    pub core: Option<Core>,
     /// A line that shows an array as replicated.
     pub replicated: Option<String>,
     /// The rank of the process that asks for memory of the first GPU, which is another rank's.
@@ -139,6 +141,7 @@ impl Job {
             done: Done::all(log),
             model: Model::of(log),
             gpu: Gpu::of(log),
+            core: Core::of(log),
             replicated: replicated::replicated(log),
             rank_on_first: rank_on_first(log),
             is_alone: processes::is_alone(&lower),

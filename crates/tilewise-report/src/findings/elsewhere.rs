@@ -170,7 +170,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             if code.is_empty() { words } else { words.code("import torch", code.trim_end()) }
         }
         ElsewhereFinding::Mapped(function) => Words::new(format!(
-            "Map `{function}` over a part of the samples at a time: `jax.vmap` computes all of them at once, and in a gradient keeps what each \
+            "Map `{function}` over a part of the samples at a time: `jax.vmap` computes all samples at once, and in a gradient keeps what each \
              computes. A checkpoint keeps only what it is given"
         ))
         .task(format!("Map `{function}` over parts: `jax.vmap` takes all at once"))

@@ -297,8 +297,11 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             let held = budget.others_bytes.map(|held| format!(": {} are taken", bytes(held))).unwrap_or_default();
             // Functions that make or load arrays run no program of the reader's.
             let is_of_arrays = matches!(message.occasion(), Some(Occasion::Weights | Occasion::Load | Occasion::Division));
+            let room_of_core = room_of_core(message);
             if message.page() == "E0100" || is_of_arrays {
-                return format!("An array found no room beside the arrays and programs that were there{held}.");
+                return format!(
+                    "An array found no room beside the arrays and programs that were there{held}.{room_of_core}"
+                );
             }
             // Less free memory than the smallest TPU's means that others hold the rest.
             let least = || Generation::ALL.iter().map(|tpu| tpu.hbm_bytes()).min();
@@ -306,7 +309,9 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             let is_part = |size: &Option<PrintedSize>| size.as_ref().is_some_and(|size| Some(size.bytes()) < room);
             let is_beside = budget.others_bytes.is_some() || is_part(&message.limit) || is_part(&message.used);
             let or_else = if is_beside { "" } else { ", or it is too large by itself" };
-            format!("The program compiled, but found no room beside the arrays and programs that were there{held}{or_else}.")
+            format!(
+                "The program compiled, but found no room beside the arrays and programs that were there{held}{or_else}.{room_of_core}"
+            )
         }
         OomVerdict::KernelMemory => kernel(message),
         OomVerdict::Spills => {
@@ -319,6 +324,12 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         _ if message.form == Form::Other => "The message does not tell what ran out.".to_owned(),
         _ => "The message does not tell what takes the memory.".to_owned(),
     }
+}
+
+/// The memory of one core of an old TPU, whose slices are named after all of them.
+fn room_of_core(message: &Message) -> String {
+    let said = message.job.core.map(|core| format!(" A core of a {} has {}.", core.name, bytes(core.bytes)));
+    said.unwrap_or_default()
 }
 
 /// Whether a message tells of the padding of all temporaries, or lists at least half of what is needed.
