@@ -138,7 +138,8 @@ fn is_undonated(text: &str) -> bool {
     let is_step = ["@jax.jit", "@nnx.jit", "@jit", "@partial(jax.jit"].iter().any(|sign| text.contains(sign));
     let has_update = ["optimizer.update(", "apply_gradients(", "apply_updates("].iter().any(|sign| text.contains(sign));
     let is_of_memory = ["memory", " gb", "vram", "hbm"].iter().any(|word| lower.contains(word));
-    is_step && has_update && is_of_memory && !lower.contains("donate")
+    let has_error = ["error", "exception", "traceback"].iter().any(|word| lower.contains(word));
+    is_step && has_update && is_of_memory && !has_error && !lower.contains("donate")
 }
 
 /// Whether `nvidia-smi` shows the share of a GPU in use that JAX sets aside, and the context beside it: `61690MiB / 81559MiB`.
@@ -165,10 +166,12 @@ fn is_set_aside(text: &str) -> bool {
 fn is_share_told(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let is_of_jax = ["jax", "flax"].iter().any(|name| lower.contains(name));
-    let is_of_use = ["nvidia-smi", "vram", "gpu memory"].iter().any(|word| lower.contains(word));
-    let Some(gpu) = Gpu::of(text).filter(|_| is_of_jax && is_of_use) else { return false };
-    let used = lower.match_indices("gb").filter_map(|(at, _)| {
-        let before = lower[..at].trim_end();
+    let Some(gpu) = Gpu::of(text).filter(|_| is_of_jax) else { return false };
+    let is_of_use = |line: &&str| ["nvidia-smi", "vram", "gpu memory"].iter().any(|word| line.contains(word));
+    let figures =
+        lower.lines().filter(is_of_use).flat_map(|line| line.match_indices("gb").map(move |(at, _)| &line[..at]));
+    let used = figures.filter_map(|before| {
+        let before = before.trim_end();
         let start = before.rfind(|c: char| !(c.is_ascii_digit() || c == '.')).map_or(0, |at| at + 1);
         before.get(start..)?.parse::<f64>().ok()
     });

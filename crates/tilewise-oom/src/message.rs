@@ -12,6 +12,7 @@ use crate::product::Product;
 use crate::server::Server;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::size::PrintedSize;
+use crate::text::word;
 use crate::traceback::Frame;
 use crate::verdict::OomVerdict;
 use tilewise::tpu::Generation;
@@ -107,22 +108,26 @@ pub struct Named {
     pub attention: bool,
 }
 
-/// Whether a line speaks of a kernel as the writer's: `our fused kernel`, `Writing a matmul kernel`.
+/// Whether a line speaks of a kernel of accelerators as the writer's: `our fused kernel`, `Writing a matmul kernel`.
 fn calls_kernel_own(text: &str) -> bool {
     /// Bytes between the word and the kernel.
     const NEAR: usize = 60;
-    const OWN: [&str; 8] = ["my ", "our ", "My ", "Our ", "riting a ", "wrote a ", "my own ", "custom "];
+    const OWN: [&str; 4] = ["my", "our", "custom", "writing"];
+    const KERNELS: [&str; 7] = ["pallas", "triton", "mosaic", "fused", "attention", "matmul", "cuda"];
     text.match_indices("kernel").any(|(at, _)| {
         let from = (at.saturating_sub(NEAR)..=at).find(|from| text.is_char_boundary(*from)).unwrap_or(at);
         let near = text[from..at].rsplit(['\n', '.', ';', ':', '(']).next().unwrap_or_default();
-        OWN.iter().any(|word| near.contains(word))
+        let has = |known: &[&str]| {
+            word::all(near).any(|(start, end)| known.iter().any(|name| near[start..end].eq_ignore_ascii_case(name)))
+        };
+        has(&OWN) && has(&KERNELS)
     })
 }
 
 impl Named {
     pub(crate) fn of(text: &str) -> Self {
         let has = |sign: &str| text.contains(sign);
-        let is_own = ["pl.BlockSpec(", "@triton.jit"].into_iter().any(has) || calls_kernel_own(text);
+        let is_own = ["pl.BlockSpec(", "pallas_call(", "@triton.jit"].into_iter().any(has) || calls_kernel_own(text);
         Self {
             spills: has("register allocator spill"),
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),

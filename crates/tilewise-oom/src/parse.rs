@@ -146,8 +146,7 @@ fn shells_word(text: &str) -> Option<Message> {
     text.lines().find(|line| is_of_shell(line)).map(|line| {
         let mut message = Message::new(Form::Host);
         // A launcher that writes of memory has seen the limit of the container.
-        let is_of_container = line.contains("OOM") || line.contains("exited with code 137");
-        let name = if is_of_container { "group" } else { "shell" };
+        let name = if line.contains("OOM") { "group" } else { "shell" };
         let word = Fact { name, value: FactValue::Text("Killed".to_owned()) };
         (message.truncated, message.facts) = (false, Facts(vec![word]));
         message.memory_space = Some("host".to_owned());
@@ -159,10 +158,12 @@ fn shells_word(text: &str) -> Option<Message> {
 /// crashes.`
 fn told_of_host(text: &str) -> Option<Message> {
     const MEMORY: [&str; 5] = ["host memory", "cpu memory", "system memory", "host ram", "cpu ram"];
-    const ENDS: [&str; 6] = ["out of memory", "runs out", "crash", "oom", "killed", "until"];
+    const ENDS: [&str; 3] = ["out of memory", "runs out", "ran out"];
+    const GROWS: [&str; 4] = ["grows", "goes up", "climbs", "increases"];
     let lower = tail(text, SEARCHED).to_ascii_lowercase();
     let is_told = |sentence: &str| {
-        MEMORY.iter().any(|words| sentence.contains(words)) && ENDS.iter().any(|words| sentence.contains(words))
+        let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
+        has(&MEMORY) && (has(&ENDS) || has(&GROWS) && sentence.contains("until"))
     };
     let has_code = ["num_workers=", ".append(", "+= "].iter().any(|sign| lower.contains(sign));
     (has_code && prose::sentences(&lower).any(is_told)).then(|| {

@@ -92,10 +92,11 @@ impl Product {
         let bytes = asked.low();
         let divides = |count: &&u64| {
             let record = bytes / **count;
-            let is_many = **count >= RECORDS && (8..=RECORD).contains(&record) && bytes % **count <= REST;
+            let is_odd = **count >> count.trailing_zeros() > ODD_OF_VOCABULARY;
+            let is_many = is_odd && **count >= RECORDS && (8..=RECORD).contains(&record) && bytes % **count <= REST;
             // A number that has a name, and whose odd part divides the rest.
             let is_named = **count >= FEW
-                && **count >> count.trailing_zeros() > ODD_OF_VOCABULARY
+                && is_odd
                 && bytes.is_multiple_of(**count)
                 && record >= FEW
                 && name_of(text, **count).is_some();
@@ -141,9 +142,10 @@ impl Product {
                     let bytes = tokens.checked_mul(vocabulary)?.checked_mul(element_bytes)?;
                     (tokens >= TOKENS && range.contains(&bytes)).then_some(())
                 };
-                let one = numbers.iter().find(|tokens| is_asked(**tokens).is_some()).map(|tokens| vec![*tokens]);
+                let lengths = || numbers.iter().filter(|number| is_length(text, **number));
+                let one = lengths().find(|tokens| is_asked(**tokens).is_some()).map(|tokens| vec![*tokens]);
                 let two = || {
-                    numbers.iter().find_map(|length| {
+                    lengths().find_map(|length| {
                         let batch = all().find(|batch| length.checked_mul(*batch).and_then(is_asked).is_some())?;
                         Some(vec![batch, *length])
                     })
@@ -237,6 +239,17 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
     }
     found.sort_unstable_by(|one, other| other.cmp(one));
     (found.len() <= MOST).then_some(found)
+}
+
+/// Whether a text gives a number as a length of samples: `cutoff_len: 2048`, `--max-batch-prefill-tokens 10000`.
+fn is_length(text: &str, number: u64) -> bool {
+    const NAMES: [&str; 6] = ["len", "tok", "seq", "context", "cutoff", "ctx"];
+    let words: Vec<(usize, usize)> = word::all(text).collect();
+    words.windows(2).any(|pair| {
+        let [(start, end), (value, behind)] = [pair[0], pair[1]];
+        let name = text[start..end].to_ascii_lowercase();
+        text[value..behind].parse() == Ok(number) && NAMES.iter().any(|part| name.contains(part))
+    })
 }
 
 /// The name to which a text assigns a number: `num_timesteps=30_000_000`.

@@ -27,10 +27,8 @@ const SIGNS: [(&[&str], Server); 5] = [
     ),
     (&["text_generation_server", "text_generation_launcher", "text-generation-inference"], Server::TextGeneration),
     (&["TensorRT-LLM", "tensorrt_llm"], Server::TensorRt),
-    (
-        &["ggml", "llama.cpp", "llm_load_", "llama_model_load", "OLLAMA_", "ollama serve", "ollama run"],
-        Server::LlamaCpp,
-    ),
+    // Lines of its own log: others name it where they convert models for it.
+    (&["ggml_", "llm_load_", "llama_model_load", "llama_context:", "llama_new_context"], Server::LlamaCpp),
 ];
 
 impl Server {

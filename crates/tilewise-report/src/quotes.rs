@@ -107,7 +107,7 @@ impl Quotes {
     pub(crate) fn edit(&self, about: &Recommendation) -> Option<LineEdit> {
         // The line of a loop itself names its step.
         let own = about.array.as_ref().and_then(|array| array.source.as_ref()).filter(|source| {
-            matches!(about.finding, Finding::KeptByLoop(_))
+            matches!(&about.finding, Finding::KeptByLoop(finding) if !finding.is_checkpointed)
                 && self.of(Some(source)).is_some_and(|line| line.contains(SCAN))
         });
         let edited = |line: &str, next: &str| match &about.finding {
@@ -219,7 +219,7 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str, is_own: 
     }
     if finding.is_checkpointed {
         let (before, behind) = line.split_once("checkpoint_policies.")?;
-        let name = behind.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').count();
+        let name = behind.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(behind.len());
         let is_call = behind[name..].starts_with('(');
         let is_new = name > 0 && !is_call && &behind[..name] != "nothing_saveable";
         return is_new.then(|| format!("{before}checkpoint_policies.nothing_saveable{}", &behind[name..]));

@@ -284,7 +284,7 @@ pub(super) fn with_recomputing(mut advice: Vec<Recommendation>, listing: Listing
 
 /// Puts first what code keeps: a checkpoint, or a list of arrays, where steps ran before one found no memory.
 pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
-    let is_of_loop = |kept: &Kept| matches!(kept, Kept::List { .. } | Kept::Sum(_) | Kept::Models);
+    let is_of_loop = |kept: &Kept| matches!(kept, Kept::Sum { .. } | Kept::Models);
     let is_of_host = message.form == Form::Host && message.job.kept.as_ref().is_some_and(is_of_loop);
     let is_of_device = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device);
     let is_of_step = (is_of_device || is_of_host) && message.server.is_none();

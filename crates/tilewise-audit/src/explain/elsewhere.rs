@@ -98,6 +98,9 @@ fn largest<'a>(listing: Listing<'a>) -> Option<&'a Allocation> {
     inside.max_by_key(|row| (row.taken_bytes(), !row.op_name().is_empty()))
 }
 
+/// Fewer elements than these aren't too many to shuffle.
+const FEW_ELEMENTS: u64 = 100_000;
+
 fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let message = listing.message;
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
@@ -149,8 +152,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             if reason == Reason::Group {
                 found.reverse();
             }
-            let shuffled = message.job.host.shuffle_buffer.map(HostShuffle);
-            let workers = message.job.host.workers.filter(|_| found.len() == 1).map(HostWorkers);
+            let shuffled = message.job.host.shuffle_buffer.filter(|elements| *elements > FEW_ELEMENTS).map(HostShuffle);
+            // Those of Ray are a training's own processes.
+            let is_of_loader = found.len() == 1 && reason != Reason::Workers;
+            let workers = message.job.host.workers.filter(|_| is_of_loader).map(HostWorkers);
             // Names of the work tell more.
             let growth = message.job.grows.then_some(HostGrowth).filter(|_| found.len() == 1);
             let growth = growth.filter(|_| workers.is_none());
@@ -159,7 +164,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
             vec![OfReason(reason)]
         }
-        _ if message.server == Some(Server::LlamaCpp) && message.framework.is_none_or(|of| of == Framework::Torch) => {
+        _ if message.server == Some(Server::LlamaCpp) && message.framework.is_none() => {
             vec![LlamaLayers {
                 layers: message.job.serving.gpu_layers,
                 is_of_context: message.cause() == Some(OomVerdict::Size),
@@ -167,7 +172,12 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             }]
         }
         _ if message.framework == Some(Framework::Torch) || is_of_runtime => super::torch::findings(message),
-        _ if message.occasion() == Some(Occasion::Update) => vec![OptimizerState],
+        _ if message.occasion() == Some(Occasion::Update)
+            && message.framework == Some(Framework::TensorFlow)
+            && !message.job.has_run =>
+        {
+            vec![OptimizerState]
+        }
         _ if message.product.as_ref().is_some_and(Product::is_of_records) => vec![smaller(listing)],
         reason @ (Reason::Code | Reason::Library) => vec![beside_pool(message, reason), Processes],
         reason @ Reason::Communicator => vec![beside_pool(message, reason)],

@@ -269,7 +269,7 @@ fn enough(message: &Message, table: &Shape, taken: u64) -> Option<[[u64; 2]; 2]>
     let fewer_rows = rows.checked_sub(missing.div_ceil(of_row)).filter(|rows| *rows > 0)?;
     let of_column = taken.checked_div(columns.next_multiple_of(LANES)).filter(|bytes| *bytes > 0)?;
     let kept = columns.next_multiple_of(LANES).checked_sub(missing.div_ceil(of_column))?;
-    Some([[rows, columns], [fewer_rows, kept / LANES * LANES]])
+    (kept >= LANES).then_some([[rows, columns], [fewer_rows, kept / LANES * LANES]])
 }
 
 /// Advice on values that did not fit into registers.

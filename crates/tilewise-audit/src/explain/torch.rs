@@ -92,7 +92,9 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
         return vec![TorchRank(rank)];
     }
     if message.facts.get("communicator").is_some() {
-        return vec![TorchCache];
+        // Before the first step there is no cache yet.
+        let is_cached = message.job.has_run || message.occasion() == Some(Occasion::Save);
+        return if is_cached { vec![TorchCache] } else { vec![TorchProcesses(None)] };
     }
     let figures = Figures::of(message);
     let less = less(message, &figures);
@@ -122,6 +124,8 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
 fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
     // No backward pass follows an evaluation.
     let is_evaluated = message.occasion() == Some(Occasion::Evaluation);
+    let is_of_weights =
+        matches!(message.occasion(), Some(Occasion::Load | Occasion::Weights | Occasion::Update | Occasion::Save));
     let run = if is_evaluated { Some(Run::Inference) } else { message.job.run };
     let is_of_many = figures.asked.zip(figures.held).is_some_and(|(asked, held)| asked < held / MANY);
     match (message.server, run) {
@@ -135,7 +139,8 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
         (Some(server), _) if figures.asked.zip(figures.all).is_some_and(|(asked, all)| asked > all) => {
             ServerLength(server)
         }
-        _ if (message.job.lacks_no_grad || is_evaluated && message.job.lacks_no_grad_beside_eval)
+        _ if !is_of_weights
+            && (message.job.lacks_no_grad || is_evaluated && message.job.lacks_no_grad_beside_eval)
             && message.server.is_none() =>
         {
             NoGradients
@@ -154,7 +159,9 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
         // A part of a pool is a product by chance sooner.
         _ if message.product.is_some() && !is_of_many => Whole(whole_array(message)),
         // Each training step makes them, however much else is held.
-        _ if message.product.as_ref().is_some_and(|product| product.family.is_some()) => Whole(WholeArray::Logits),
+        _ if !is_of_weights && message.product.as_ref().is_some_and(|product| product.family.is_some()) => {
+            Whole(WholeArray::Logits)
+        }
         (None, Some(Run::Training)) if !message.job.done.contains(&Done::Recomputed) => TorchCheckpoint,
         (None, run) => {
             // Batches that ran before needed as much.

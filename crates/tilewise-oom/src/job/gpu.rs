@@ -123,6 +123,11 @@ fn named(text: &str, start: usize, end: usize) -> Option<Gpu> {
     if end - start > LONGEST || text[..start].ends_with(['.', '-', '/']) {
         return None;
     }
+    // Others of the name have other sizes.
+    let next = text[end..].trim_start_matches(' ');
+    if ["Laptop", "Mobile", "Max-Q", "NVL"].iter().any(|other| next.starts_with(other)) {
+        return None;
+    }
     // `8xH100`
     let word = &text[start..end];
     let word = word.split_once('x').filter(|(count, _)| count.parse::<u8>().is_ok()).map_or(word, |(_, name)| name);
@@ -172,7 +177,10 @@ fn printed_size(behind: &str) -> Option<u64> {
     let behind = behind.strip_prefix('(').unwrap_or(behind);
     let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
     let unit = behind[digits..].trim_start_matches(' ');
-    let is_unit = ["GB", "GiB", "gb", "Gb"].iter().any(|name| unit.starts_with(name)) || unit.starts_with("G)");
+    // `T4 (12 GB RAM)` is the host's.
+    let is_of_host = ["RAM", "ram", "free"].iter().any(|word| unit.get(..8).unwrap_or(unit).contains(word));
+    let is_unit =
+        !is_of_host && ["GB", "GiB", "gb", "Gb"].iter().any(|name| unit.starts_with(name)) || unit.starts_with("G)");
     behind[..digits].parse().ok().filter(|size| is_unit && (4..=LARGEST).contains(size))
 }
 
@@ -202,9 +210,20 @@ mod tests {
         is("two RTX 3090s", "RTX 3090", 24);
         is("V100 (32 GB)", "V100", 32);
         is("RTX A6000", "A6000", 48);
-        for none in
-            ["an A100", "T4 or L4", "3090 points", "a2 = b", "model-T4", "RTX", "jit_a10(x)", "é", "", "T4x", "12 GB"]
-        {
+        for none in [
+            "an A100",
+            "RTX 4090 Laptop GPU",
+            "T4 or L4",
+            "3090 points",
+            "a2 = b",
+            "model-T4",
+            "RTX",
+            "jit_a10(x)",
+            "é",
+            "",
+            "T4x",
+            "12 GB",
+        ] {
             assert_eq!(of(none), None, "{none}");
         }
     }

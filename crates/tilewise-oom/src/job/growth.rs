@@ -31,7 +31,8 @@ pub(crate) fn grows(log: &str) -> bool {
 
 /// Whether a sentence tells that memory grows as a job runs: `the RAM goes up with every iteration`.
 pub(crate) fn is_told(lower: &str) -> bool {
-    const GROWS: [&str; 9] = [
+    const MEMORY: [&str; 4] = ["memory", "ram ", "vram", "rss"];
+    const GROWS: [&str; 8] = [
         "goes up",
         "going up",
         "climbs",
@@ -40,12 +41,25 @@ pub(crate) fn is_told(lower: &str) -> bool {
         "keeps increasing",
         "keeps rising",
         "grows with",
-        "memory leak",
     ];
-    let is_of_memory = |sentence: &str| ["memory", "ram ", "vram"].iter().any(|word| sentence.contains(word));
-    let is_denied = |sentence: &str| ["no leak", "not a leak", "no memory leak"].iter().any(|no| sentence.contains(no));
+    const TIME: [&str; 12] = [
+        "every",
+        "each step",
+        "each iteration",
+        "each epoch",
+        "iteration",
+        "epoch",
+        "over time",
+        "until",
+        "steadily",
+        "constantly",
+        "during training",
+        "as it runs",
+    ];
+    const DENIALS: [&str; 4] = ["not ", "no leak", "n't ", "never "];
+    let has = |sentence: &str, words: &[&str]| words.iter().any(|word| sentence.contains(word));
     prose::sentences(lower).any(|sentence| {
-        is_of_memory(sentence) && GROWS.iter().any(|words| sentence.contains(words)) && !is_denied(sentence)
+        has(sentence, &MEMORY) && has(sentence, &GROWS) && has(sentence, &TIME) && !has(sentence, &DENIALS)
     })
 }
 
@@ -87,7 +101,8 @@ mod tests {
     #[test]
     fn growth_in_words() {
         assert!(is_told("the cpu memory of the process goes up with every iteration."));
-        for none in ["the loss goes up. memory is flat", "no memory leak that i can see", ""] {
+        let of_length = "attention memory grows with the square of the length";
+        for none in ["the loss goes up. memory is flat", "memory doesn't go up with every step", of_length, ""] {
             assert!(!is_told(none), "{none}");
         }
     }

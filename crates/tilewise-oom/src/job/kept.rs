@@ -21,8 +21,13 @@ pub enum Kept {
         /// The appended value, if it is short and plain.
         value: Option<String>,
     },
-    /// A sum of losses with the graphs of their gradients: `total += output.loss`.
-    Sum(String),
+    /// A sum of losses with the graphs of their gradients, of which no gradient is taken: `total += output.loss`.
+    Sum {
+        /// The sum's name.
+        sum: String,
+        /// The value that is added, if it is short and plain.
+        value: Option<String>,
+    },
     /// Models of Keras's that a loop makes, each of which stays in a graph of the process's.
     Models,
     /// A checkpoint that is loaded to the device beside the state that it is copied into: `state = torch.load(path,
@@ -42,8 +47,7 @@ impl Kept {
         if makes_models(&lines) {
             return Some(Self::Models);
         }
-        let of_loop =
-            || list(&lines).map(|(list, value)| Self::List { list, value }).or_else(|| sum(&lines).map(Self::Sum));
+        let of_loop = || list(&lines).map(|(list, value)| Self::List { list, value }).or_else(|| sum(&lines));
         checkpoint.or(of_each.then_some(Self::OfEachRank)).or_else(of_loop)
     }
 }
@@ -75,37 +79,49 @@ fn is_name(text: &str) -> bool {
 
 /// The list that a loop appends arrays of the device to, and the array where code can repeat it.
 fn list(lines: &[&str]) -> Option<(String, Option<String>)> {
-    /// Bytes of a value.
-    const LONGEST: usize = 60;
     (0..lines.len()).find_map(|at| {
         let (list, value) = lines[at].trim().strip_suffix(')')?.split_once(".append(")?;
-        let is_plain =
-            value.len() <= LONGEST && value.chars().all(|c| c.is_ascii_alphanumeric() || "_.()[]'".contains(c));
         let is_kept = is_name(list) && is_array(value) && is_in_loop(lines, at);
-        is_kept.then(|| (list.to_owned(), is_plain.then(|| value.to_owned())))
+        is_kept.then(|| (list.to_owned(), plain(value)))
     })
 }
 
 /// Whether a loop makes models of Keras's, and nothing clears its session.
 fn makes_models(lines: &[&str]) -> bool {
     let has = |sign: &str| lines.iter().any(|line| line.contains(sign));
+    let is_of_keras = has("keras") || has("Keras");
     let is_made = |at: usize| {
-        let made = lines[at].split_once('=').map_or("", |(_, made)| made.trim());
-        ["Model(", "Sequential(", "keras.Model(", "keras.Sequential("].iter().any(|call| made.starts_with(call))
+        let Some((name, made)) = lines[at].split_once('=') else { return false };
+        let calls = ["Model(", "Sequential(", "keras.Model(", "keras.Sequential("];
+        calls.iter().any(|call| made.trim().starts_with(call)) && has(&format!("{}.compile(", name.trim()))
     };
-    has(".compile(") && !has("clear_session") && (0..lines.len()).any(|at| is_made(at) && is_in_loop(lines, at))
+    is_of_keras && !has("clear_session") && (0..lines.len()).any(|at| is_made(at) && is_in_loop(lines, at))
 }
 
 /// The sum that a loop adds losses to, of PyTorch's, whose arrays hold their graphs.
-fn sum(lines: &[&str]) -> Option<String> {
+fn sum(lines: &[&str]) -> Option<Kept> {
     if !lines.iter().any(|line| line.contains(".backward(")) {
         return None;
     }
     (0..lines.len()).find_map(|at| {
         let (sum, value) = lines[at].split_once("+=")?;
         let (sum, value) = (sum.trim(), value.trim());
-        (is_name(sum) && value.contains("loss") && is_array(value) && is_in_loop(lines, at)).then(|| sum.to_owned())
+        // The gradient of a sum is taken of it, or of what is made of it.
+        let is_differentiated = lines.iter().any(|line| {
+            let is_of_sum = line.contains(&format!("{sum}.backward(")) || line.contains(&format!("backward({sum}"));
+            is_of_sum || line.split_once('=').is_some_and(|(_, made)| made.contains(sum) && !made.contains("item()"))
+        });
+        let is_kept = is_name(sum) && value.contains("loss") && is_array(value) && is_in_loop(lines, at);
+        (is_kept && !is_differentiated).then(|| Kept::Sum { sum: sum.to_owned(), value: plain(value) })
     })
+}
+
+/// A value that code can repeat.
+fn plain(value: &str) -> Option<String> {
+    /// Bytes of a value.
+    const LONGEST: usize = 60;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.()[]'".contains(c);
+    (value.len() <= LONGEST && value.chars().all(is_plain)).then(|| value.to_owned())
 }
 
 /// Whether a value is an array, for all that shows.
@@ -155,7 +171,8 @@ mod tests {
 
     #[test]
     fn models_of_a_loop() {
-        let code = "for units in all:\n    model = Sequential([Dense(units)])\n    model.compile('adam', 'mse')\n";
+        let code =
+            "# Keras 2\nfor units in all:\n    model = Sequential([Dense(units)])\n    model.compile('adam', 'mse')\n";
         assert_eq!(Kept::of(code), Some(Kept::Models));
         assert_eq!(Kept::of(&[code, "    K.clear_session()\n"].concat()), None);
     }
@@ -165,7 +182,9 @@ mod tests {
         let of = |value: &str| {
             Kept::of(&format!("for x in loader:\n    loss = f(x)\n    total += {value}\n    loss.backward()\n"))
         };
-        assert_eq!(of("output.loss"), Some(Kept::Sum("total".to_owned())));
+        let sum = |value: &str| Kept::Sum { sum: "total".to_owned(), value: Some(value.to_owned()) };
+        assert_eq!(of("output.loss"), Some(sum("output.loss")));
+        assert_eq!(Kept::of("for x in y:\n    total += f(x).loss\ntotal.backward()\n"), None);
         assert_eq!((of("loss.item()"), of("accuracy"), of("1")), (None, None, None));
     }
 

@@ -52,7 +52,7 @@ pub struct Job {
     pub is_batch_ruled_out: bool,
     /// Whether steps ran before the failure.
     pub has_run: bool,
-    /// Whether a figure of memory grows from line to line of the log.
+    /// Whether a figure of memory grows from line to line of the log, or a sentence tells so.
     pub grows: bool,
     /// Its use of the host's memory.
     pub host: Host,
@@ -156,8 +156,7 @@ impl Job {
             mapped: mapped(log),
             shows_step: log.contains(".backward("),
             lacks_no_grad: lacks_no_grad(log),
-            lacks_no_grad_beside_eval: log.contains(".eval()")
-                && !["no_grad", "inference_mode"].iter().any(|sign| log.contains(sign)),
+            lacks_no_grad_beside_eval: lacks_no_grad_beside_eval(log),
             long_input: long_input(text),
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             worked: Worked::of(&lower),
@@ -192,8 +191,7 @@ fn long_input(text: &str) -> Option<[u64; 2]> {
 fn counts(lower: &str) -> Vec<u64> {
     /// Numbers that are kept.
     const MOST: usize = 64;
-    const UNITS: [&str; 12] =
-        ["gib", "mib", "bytes", "byte", "gb", "mb", "hours", "seconds", "minutes", "days", "times", "bits"];
+    const UNITS: [&str; 8] = ["bytes", "byte", "hours", "seconds", "minutes", "days", "times", "bits"];
     let words: Vec<(usize, usize)> = word::all(lower).collect();
     let found = words.windows(2).filter_map(|pair| {
         let [(start, end), (next, after)] = [pair[0], pair[1]];
@@ -215,20 +213,31 @@ fn counts(lower: &str) -> Vec<u64> {
 /// name.
 fn mapped(log: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    let lines = tail(log, SEARCHED).lines().filter(|line| !line.contains("File \"") && !line.contains("op_name"));
-    lines.into_iter().find_map(|line| {
-        let (_, behind) = line.split_once("vmap(")?;
+    let is_code = |line: &&str| {
+        let is_quoted = line.contains("File \"") || line.contains("op_name") || line.trim_start().starts_with('#');
+        !is_quoted && (line.contains('=') || line.contains("return "))
+    };
+    tail(log, SEARCHED).lines().filter(is_code).find_map(|line| {
+        let (before, behind) = line.split_once("vmap(")?;
+        let is_of_jax = before.ends_with("jax.") || !before.ends_with(is_part);
         let name = &behind[..behind.find(|c| !is_part(c)).unwrap_or(behind.len())];
-        let is_called = behind[name.len()..].contains(')');
-        (is_called && !name.is_empty() && (line.contains('=') || line.contains("return ")))
-            .then(|| if name == "lambda" { "f".to_owned() } else { name.to_owned() })
+        let is_whole = behind[name.len()..].starts_with([',', ')']) && !name.is_empty();
+        let name = if is_whole { name } else { "f" };
+        (is_of_jax && behind.contains(')')).then(|| name.to_owned())
     })
 }
 
-/// Whether code of PyTorch's makes and calls a model, takes no gradient, and doesn't switch them off. Generation and
-/// pipelines of libraries switch them off themselves.
+/// Whether code of PyTorch's evaluates a model in a loop of its own, and doesn't switch gradients off. Trainers of libraries do.
+fn lacks_no_grad_beside_eval(log: &str) -> bool {
+    const OFF: [&str; 5] = ["no_grad", "inference_mode", "set_grad_enabled", "Trainer", "trainer"];
+    let log = tail(log, SEARCHED);
+    log.contains(".eval()") && log.contains("for ") && !OFF.iter().any(|sign| log.contains(sign))
+}
+
+/// Whether code of PyTorch's loads a model and calls it, takes no gradient, and doesn't switch them off. Generation and pipelines
+/// of libraries switch them off themselves.
 fn lacks_no_grad(log: &str) -> bool {
-    const GRADIENTS: [&str; 10] = [
+    const GRADIENTS: [&str; 11] = [
         ".backward(",
         "optimizer",
         "optim.",
@@ -236,12 +245,23 @@ fn lacks_no_grad(log: &str) -> bool {
         "training_step",
         "no_grad",
         "inference_mode",
+        "set_grad_enabled",
         ".generate(",
         "ipeline(",
         "Pipeline",
     ];
-    let has = |sign: &str| log.contains(sign);
-    has("import torch") && (has(".to(") || has(".cuda(")) && has(" = ") && !GRADIENTS.into_iter().any(has)
+    const CALLS: [&str; 4] = ["(", ".forward(", ".decode(", ".encode("];
+    let log = tail(log, SEARCHED);
+    let lines: Vec<&str> = log.lines().map(str::trim_start).filter(|line| !line.starts_with('#')).collect();
+    let has = |sign: &str| lines.iter().any(|line| line.contains(sign));
+    if !has("import torch") || GRADIENTS.into_iter().any(has) {
+        return false;
+    }
+    let model = lines.iter().find_map(|line| {
+        let (name, made) = line.split_once('=')?;
+        made.contains(".from_pretrained(").then_some(name.trim())
+    });
+    model.is_some_and(|name| !name.is_empty() && CALLS.iter().any(|call| has(&format!("= {name}{call}"))))
 }
 
 /// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.
@@ -291,12 +311,14 @@ mod tests {
     fn functions_that_are_mapped() {
         assert_eq!(mapped("y = jax.vmap(self.render, in_axes=(0,))(rays)").as_deref(), Some("self.render"));
         assert_eq!(mapped("    return jit(vmap(f, in_axes=0))").as_deref(), Some("f"));
+        assert_eq!(mapped("y = jax.vmap(jax.grad(loss))(xs)").as_deref(), Some("f"));
+        assert_eq!((mapped("y = nn.vmap(Critic)(x)"), mapped("# y = vmap(f)(x)")), (None, None));
         assert_eq!((mapped("op_name=\"vmap(f)\""), mapped("it is a vmap(f)")), (None, None));
     }
 
     #[test]
     fn code_without_gradients() {
-        let code = "import torch\nvae.to('cuda')\nx = vae.decode(y)[0]\n";
+        let code = "import torch\nvae = VAE.from_pretrained('x')\nvae.to('cuda')\nx = vae.decode(y)[0]\n";
         assert!(lacks_no_grad(code));
         for none in ["with torch.no_grad():", "loss.backward()", "pipeline(x)"] {
             assert!(!lacks_no_grad(&[code, none].concat()), "{none}");

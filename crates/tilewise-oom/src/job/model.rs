@@ -16,18 +16,14 @@ pub struct Model {
 }
 
 /// Words of quantizations, in lower case, and bits of a weight.
-const QUANTIZED: [(&str, u8); 12] = [
-    ("4bit", 4),
-    ("4-bit", 4),
+const QUANTIZED: [(&str, u8); 8] = [
+    ("load_in_4bit", 4),
     ("int4", 4),
     ("nf4", 4),
     ("awq", 4),
     ("gptq", 4),
     ("q4_", 4),
-    ("8bit", 8),
-    ("8-bit", 8),
-    ("int8", 8),
-    ("fp8", 8),
+    ("load_in_8bit", 8),
     ("q8_", 8),
 ];
 

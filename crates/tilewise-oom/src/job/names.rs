@@ -24,16 +24,17 @@ impl Names {
     pub(crate) fn of(text: &str, lower: &str, framework: Option<Framework>) -> Self {
         let has = |names: &[&str]| names.iter().any(|name| text.contains(name));
         Self {
-            jax: framework == Some(Framework::Torch) && names_jax(text),
-            keras: lower.contains("keras"),
+            jax: framework == Some(Framework::Torch) && has_word(text, &["jax", "jaxlib", "flax"]),
+            // Flax's jobs read data sets by it.
+            keras: lower.contains("keras") && !lower.contains("flax"),
             fsdp1: has(&["full_shard", "FullyShardedDataParallel", "fully_sharded_data_parallel"]),
-            adapters: ["lora", "peft"].iter().any(|name| lower.contains(name)),
-            kubernetes: ["kubernetes", "kubectl", "k8s", "helm "].iter().any(|name| lower.contains(name)),
+            adapters: has_word(lower, &["lora", "qlora", "peft", "loraconfig", "lora_r", "lora_rank", "lora_alpha"]),
+            kubernetes: has_word(lower, &["kubernetes", "kubectl", "k8s", "helm"]),
         }
     }
 }
 
-fn names_jax(text: &str) -> bool {
-    const NAMES: [&str; 3] = ["jax", "jaxlib", "flax"];
-    word::all(text).any(|(start, end)| NAMES.iter().any(|name| text[start..end].eq_ignore_ascii_case(name)))
+/// Whether a text has one of these words.
+fn has_word(text: &str, known: &[&str]) -> bool {
+    word::all(text).any(|(start, end)| known.iter().any(|name| text[start..end].eq_ignore_ascii_case(name)))
 }

@@ -60,7 +60,9 @@ pub(super) fn is_alone(lower: &str) -> bool {
         "otherwise idle",
         "idle otherwise",
     ];
-    prose::sentences(lower).any(|sentence| ALONE.iter().any(|words| sentence.contains(words)))
+    const CONDITIONS: [&str; 4] = ["only if", "only when", "if nothing", "unless"];
+    let has = |sentence: &str, known: &[&str]| known.iter().any(|words| sentence.contains(words));
+    prose::sentences(lower).any(|sentence| has(sentence, &ALONE) && !has(sentence, &CONDITIONS))
 }
 
 #[cfg(test)]

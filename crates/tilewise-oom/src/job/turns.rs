@@ -41,7 +41,10 @@ pub(super) fn have_run(text: &str) -> bool {
             count.is_some_and(|count| count.parse::<u64>().is_ok_and(|count| count > 1))
                 || ["second", "third"].contains(&word)
         };
-        if is_turn && at > 0 && is_ordinal(&lower(at - 1)) {
+        // `when I run it a second time` tells of no step.
+        let is_near = || at > 0 && &text[words[at - 1].1..words[at].0] == " ";
+        let is_repeated = ["batch", "iteration", "epoch"].contains(&singular);
+        if is_repeated && is_near() && is_ordinal(&lower(at - 1)) {
             return true;
         }
         if singular == name && is_turn {
@@ -49,6 +52,10 @@ pub(super) fn have_run(text: &str) -> bool {
             return !["batch", "time"].contains(&singular) && is_number(text, &words, at + 1);
         }
         let before: Vec<String> = (at.saturating_sub(4)..at).map(lower).collect();
+        // `stable for hours`
+        if !is_turn && name != singular && before.last().is_some_and(|word| word == "for") {
+            return true;
+        }
         let is_past = before.iter().any(|word| PAST.contains(&word.as_str()));
         let is_counted = before.last().is_some_and(|count| {
             SEVERAL.contains(&count.as_str()) || count.parse::<u64>().is_ok_and(|count| count > 0)
@@ -136,6 +143,7 @@ mod tests {
             "Rendering chunk 0/129599\nRendering chunk 12960/129599\nRendering chunk 64800/129599",
             "it stops at the 48th iteration",
             "runs out on the second batch",
+            "training is stable for hours",
         ] {
             assert!(have_run(text), "{text}");
         }

@@ -45,6 +45,9 @@ pub(super) fn words(finding: CacheFinding) -> Words {
 
 /// The flag that divides a server's model between twice its devices.
 pub(super) fn more_devices(server: Server, devices: Option<u64>) -> String {
+    if server == Server::LlamaCpp {
+        return format!("{} 1,1  # the parts of two GPUs", server.devices_flag());
+    }
     let now = devices.map_or_else(|| "if it has one now".to_owned(), |devices| format!("{devices} now"));
     format!("{} {}  # devices of one model; {now}", server.devices_flag(), devices.unwrap_or(1).saturating_mul(2))
 }

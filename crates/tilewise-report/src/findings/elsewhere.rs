@@ -174,7 +174,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              computes. A checkpoint keeps only what it is given"
         ))
         .task(format!("Map `{function}` over parts: `jax.vmap` takes all at once"))
-        .code(JAX, format!("ys = jax.lax.map({function}, xs, batch_size=16)  # of several arguments: lambda args: {function}(*args)\n# in a gradient: jax.checkpoint({function})")),
+        .code(JAX, format!("ys = jax.lax.map({function}, xs, batch_size=16)  # in place of jax.vmap({function})(xs)\n# in a gradient: jax.checkpoint({function})")),
         ElsewhereFinding::TorchCache => Words::new(
             "Give PyTorch's free memory back before NCCL asks for its own: the allocator keeps what is free for itself, and a first collective, \
              as of a save, finds no room beside it. Run one collective before the first step, and NCCL has its buffers from the start",
@@ -287,7 +287,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))  # first of all\n\
              state = torch.load(path, map_location='cpu')  # safetensors: load_file(path, device='cpu')",
         ),
-        ElsewhereFinding::TorchSave { is_of_adapters: true, .. } => Words::new(format!(
+        ElsewhereFinding::TorchSave { is_of_adapters: true, is_fsdp1: false } => Words::new(format!(
             "{SAVE}. A state dictionary has all weights, which a library may convert on the device; the adapters' parameters are a few megabytes"
         ))
         .task("Save the adapters' parameters alone: a state dictionary has all weights")

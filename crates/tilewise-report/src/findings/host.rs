@@ -39,7 +39,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .task(format!("Take fewer than {workers} workers, or hold the data in arrays"))
         .code(
-            "import numpy as np",
+            "import pickle\nimport numpy as np",
             "rows = [np.frombuffer(pickle.dumps(row), np.uint8) for row in rows]  # in place of a list of dicts\n\
              ends, rows = np.cumsum([len(row) for row in rows]), np.concatenate(rows)",
         ),

@@ -292,7 +292,7 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
 pub(crate) fn likely_cause(explanation: &Explanation, cause: &str) -> Option<String> {
     let first = explanation.advice.first().filter(|_| cause == elsewhere::NOT_TOLD)?;
     let is_shown = match &first.finding {
-        Finding::RunTime(finding) => matches!(finding, RunTimeFinding::Kept(_) | RunTimeFinding::LongInput { .. }),
+        Finding::RunTime(finding) => matches!(finding, RunTimeFinding::Kept(_)),
         Finding::Elsewhere(finding) => matches!(
             finding,
             ElsewhereFinding::Mapped(_)

@@ -116,7 +116,8 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
              container or batch job may have of it. Then give the job more, or load and convert data and weights in parts",
         )
         .task("Look in the kernel's log whether memory was the reason")
-        .code(None, "dmesg | grep -i -A3 'out of memory'; cat /sys/fs/cgroup/memory.max"),
+        .code(None, "dmesg | grep -i -A3 'out of memory'; cat /sys/fs/cgroup/memory.max\n\
+             # a container: docker inspect NAME | grep OOMKilled; more: --memory, of Docker Desktop Settings > Resources"),
         Reason::CodeMappings => Words::new(
             "Compile fewer programs, and drop those that are done: each holds machine code in mappings of its own, of which Linux \
              gives a process 65530 unless `vm.max_map_count` says more. Arrays that are padded to a few shapes need fewer programs",

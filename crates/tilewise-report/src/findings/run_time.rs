@@ -83,7 +83,8 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 (Some(value), None) => format!(" ({value} now)"),
                 _ => String::new(),
             };
-            Words::new(format!("{verb} `{}`{now}, as the error says", told.name))
+            let by = if to.is_some() { "by the error's figures" } else { "as the error says" };
+            Words::new(format!("{verb} `{}`{now}, {by}", told.name))
         }
         RunTimeFinding::Worked(Worked { package, version, .. }) => Words::new(format!(
             "Install `{package}` {version} again, with which the job ran as the text says, and tell its authors what the newer version holds"
@@ -130,11 +131,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )
         .task("Clear Keras's session between the models that the loop makes")
         .code("import tensorflow as tf", "tf.keras.backend.clear_session()  # before each model; or each in a process of its own"),
-        RunTimeFinding::Kept(Kept::Sum(sum)) => Words::new(format!(
+        RunTimeFinding::Kept(Kept::Sum { sum, value }) => Words::new(format!(
             "Add numbers to `{sum}`, not losses: each loss has the graph of its gradient, which stays in memory as long as the sum does"
         ))
         .task(format!("Add numbers to `{sum}`: a loss keeps the graph of its step"))
-        .code(None, format!("{sum} += loss.item()  # or loss.detach()")),
+        .code(None, format!("{sum} += {}.item()", value.as_deref().unwrap_or("loss"))),
         RunTimeFinding::Kept(Kept::List { list, value }) => {
             let words = Words::new(format!(
                 "Keep on the host what `{list}` collects, or only a sum of it: a loop appends to `{list}`, and each array stays on the device until \

@@ -39,7 +39,7 @@ fn a_server_has_flags_of_its_own() {
     // An error that names the setting knows best.
     let told = "RuntimeError: Not enough memory. You need to decrease `--max-batch-prefill-tokens`";
     let log = format!("text_generation_launcher --max-batch-prefill-tokens 4096\n{full}\n{told}");
-    assert_eq!(first_change(&log).0, "Lower `--max-batch-prefill-tokens` from 4096 to 2000, as the error says");
+    assert_eq!(first_change(&log).0, "Lower `--max-batch-prefill-tokens` from 4096 to 2000, by the error's figures");
 }
 
 /// A request for more than half of a device is one array; a state that is saved is gathered whole.

@@ -12,7 +12,7 @@ use crate::{
     },
     program::{elements, name, source_line},
 };
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use tilewise_hlo::{
     Instruction, Opcode,
@@ -133,23 +133,32 @@ fn makes_products(at: &Instruction<'_>, number: usize, depth: usize) -> bool {
 
 /// Whether all that reads a value in a fused computation multiplies it, and adds the products up.
 fn is_multiplied(inside: &[Instruction<'_>], value: &Instruction<'_>, depth: usize) -> bool {
+    let mut readers: HashMap<usize, Vec<(usize, usize)>> = HashMap::default();
+    for (reader, at) in inside.iter().enumerate() {
+        for (number, operand) in at.operand_indices().enumerate() {
+            if let Some(operand) = operand {
+                readers.entry(operand).or_default().push((reader, number));
+            }
+        }
+    }
     let mut waiting = vec![value.index()];
     let mut seen: HashSet<usize> = HashSet::default();
     while let Some(at) = waiting.pop() {
         if !seen.insert(at) {
             continue;
         }
-        for reader in inside {
-            for (number, _) in reader.operand_indices().enumerate().filter(|(_, operand)| *operand == Some(at)) {
-                match reader.opcode() {
-                    Opcode::Bitcast | Opcode::Reshape | Opcode::Transpose | Opcode::Copy | Opcode::Convert => {
-                        waiting.push(reader.index());
-                    }
-                    Opcode::Multiply => waiting.push(reader.index()),
-                    Opcode::Fusion if passes_on_in(reader) => waiting.push(reader.index()),
-                    _ if makes_products(reader, number, depth) => {}
-                    _ => return false,
+        // The result of the fused computation itself is no sum.
+        let Some(all) = readers.get(&at) else { return false };
+        for (reader, number) in all {
+            let reader = &inside[*reader];
+            match reader.opcode() {
+                Opcode::Bitcast | Opcode::Reshape | Opcode::Transpose | Opcode::Copy | Opcode::Convert => {
+                    waiting.push(reader.index());
                 }
+                Opcode::Multiply => waiting.push(reader.index()),
+                Opcode::Fusion if passes_on_in(reader) => waiting.push(reader.index()),
+                _ if makes_products(reader, *number, depth) => {}
+                _ => return false,
             }
         }
     }
