@@ -67,9 +67,9 @@ pub(crate) use words::{capitalized, cause, printed};
 use crate::style::bytes;
 use tilewise_audit::{
     Cause, Explanation, Recommendation,
-    recommendation::finding::{ElsewhereFinding, Finding, RunTimeFinding},
+    recommendation::finding::{ElsewhereFinding, Finding, MemoryFinding, RunTimeFinding},
 };
-use tilewise_oom::{Form, Framework, OomVerdict};
+use tilewise_oom::{Form, Framework, OomVerdict, Reason};
 
 /// A recommendation in words and code.
 ///
@@ -286,6 +286,21 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
         (_, OomVerdict::NotTpu) => elsewhere::answer(message),
         _ => return None,
     })
+}
+
+/// Whether a recommendation looks for the cause, and changes nothing yet.
+pub(crate) fn only_looks(about: &Recommendation) -> bool {
+    match &about.finding {
+        Finding::Memory(MemoryFinding::LookInside { .. }) => true,
+        Finding::Elsewhere(ElsewhereFinding::OfReason(reason)) => matches!(
+            reason,
+            Reason::Killed | Reason::Small | Reason::Tiny | Reason::Taken | Reason::Results | Reason::Handle
+        ),
+        Finding::Elsewhere(finding) => {
+            matches!(finding, ElsewhereFinding::Processes | ElsewhereFinding::TorchProcesses(_))
+        }
+        _ => false,
+    }
 }
 
 /// The cause that the first change is against, where a message's text shows it and the message doesn't.

@@ -115,7 +115,7 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
             "Look in the kernel's log for the reason: most often Linux ends a process because the host's memory ran out, or what a \
              container or batch job may have of it. Then give the job more, or load and convert data and weights in parts",
         )
-        .task("Look in the kernel's log whether memory was the reason")
+        .task("See in the kernel's log whether memory was the reason")
         .code(None, "dmesg | grep -i -A3 'out of memory'; cat /sys/fs/cgroup/memory.max\n\
              # a container: docker inspect NAME | grep OOMKilled; more: --memory, of Docker Desktop Settings > Resources"),
         Reason::CodeMappings => Words::new(

@@ -3,6 +3,7 @@
 use super::{Terminal, write_wrapped};
 use crate::{
     Headline, LineEdit, MessageSummary, PlannedChange, Quote, Remark, Summary,
+    findings::only_looks,
     style::{FAINT, STRONG, bytes, cut, file_name, style_of, styled},
     summary::PeakCause,
 };
@@ -19,6 +20,8 @@ const LINES: usize = 24;
 const CAUSE: usize = 25;
 /// Columns before a change.
 const CHANGE: usize = 8;
+/// The label of a step that looks for the cause, and changes nothing yet.
+const LOOK: &str = "Look";
 /// Behind a change that has no room for its bytes.
 const BELOW: &str = "  (below)";
 /// Cells of the strip that shows how much of a row is padding.
@@ -43,6 +46,8 @@ pub(super) struct Screen<'a> {
     labels: [&'static str; 3],
     /// Whether no change is needed, and possible savings are only named.
     is_folded: bool,
+    /// Whether a step may look for the cause: a message may not tell it.
+    may_look: bool,
     terminal: &'a Terminal,
 }
 
@@ -71,6 +76,7 @@ impl<'a> Screen<'a> {
             quote: None,
             labels: [cause, change, if summary.is_first_enough() { "Further" } else { "Then" }],
             is_folded,
+            may_look: false,
             terminal,
         }
     }
@@ -94,6 +100,7 @@ impl<'a> Screen<'a> {
             // Each is priced alone.
             labels: ["Why", "Change", "Or"],
             is_folded: false,
+            may_look: true,
             terminal,
         }
     }
@@ -145,7 +152,8 @@ impl<'a> Screen<'a> {
         let (mut left_out, mut code) = (Vec::new(), false);
         for (at, change) in self.changes.iter().enumerate() {
             let mut own = Vec::new();
-            let label = self.labels[at.min(1) + 1];
+            let label =
+                if self.may_look && only_looks(change.recommendation) { LOOK } else { self.labels[at.min(1) + 1] };
             if at == 0 && !self.is_folded {
                 self.write_change(label, change, true, &mut own)?;
                 code = count(&lines) + count(&own) + count(&needed) <= room;
@@ -288,12 +296,10 @@ impl<'a> Screen<'a> {
     fn write_code(&self, change: &PlannedChange<'_>, out: &mut dyn Write) -> io::Result<()> {
         let (width, indent) = (self.terminal.width, " ".repeat(CHANGE));
         if let Some(edit) = &change.edit {
-            if let Some(caveat) = &change.caveat {
-                write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out)?;
-            }
             write_edit(edit, &indent, out)?;
-            return match &change.plain_code {
-                Some(code) => self.write_lines(code, out),
+            self.write_lines(change.plain_code.as_deref().unwrap_or_default(), out)?;
+            return match &change.caveat {
+                Some(caveat) => write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out),
                 None => Ok(()),
             };
         }
