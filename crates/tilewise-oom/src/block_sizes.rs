@@ -66,7 +66,10 @@ fn in_metadata(text: &str) -> Vec<BlockSize> {
 /// The sizes of a call that makes a kernel's blocks: `BlockSizes(b=256, h=256, v=2048)`.
 pub(crate) fn in_call(text: &str) -> Vec<BlockSize> {
     let mut sizes = Vec::new();
-    let Some((_, behind)) = text.split_once("BlockSizes(") else { return sizes };
+    // Of several, which one failed is unknown.
+    let Some((_, behind)) = text.split_once("BlockSizes(").filter(|(_, behind)| !behind.contains("BlockSizes(")) else {
+        return sizes;
+    };
     let arguments = behind.split_once(')').map_or("", |(arguments, _)| arguments);
     for (name, size) in arguments.split(',').filter_map(|argument| argument.split_once('=')) {
         let name = name.trim();

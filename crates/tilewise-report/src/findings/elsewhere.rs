@@ -272,7 +272,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             ),
         ),
         ElsewhereFinding::TorchGrowth => Words::new(
-            "Keep nothing of a batch on the device once it is done: memory grows from line to line of the log, as where results are kept in a \
+            "Keep nothing of a batch on the device once it is done: memory grows from step to step, as where results are kept in a \
              list, or losses are added up with their graphs. Smaller batches only delay it",
         )
         .task("Keep nothing of past batches on the device: memory grows with each")

@@ -94,7 +94,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             format!("args = TrainingArguments(…, prediction_loss_only=True)  # where the loss is enough\n# else {INDICES_OF_LOGITS}"),
         ),
         ElsewhereFinding::HostGrowth => Words::new(
-            "Find what the host keeps of each step: its memory grows from line to line of the log, so that more memory only delays the end. \
+            "Find what the host keeps of each step: its memory grows from step to step, so that more memory only delays the end. \
              Lists of results, caches of data sets, states that are still being saved, and programs that are compiled anew for each shape \
              grow so",
         )
