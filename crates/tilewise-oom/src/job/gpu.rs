@@ -179,9 +179,8 @@ fn printed_size(behind: &str) -> Option<u64> {
     let unit = behind[digits..].trim_start_matches(' ');
     // `T4 (12 GB RAM)` is the host's.
     let is_of_host = ["RAM", "ram", "free"].iter().any(|word| unit.get(..8).unwrap_or(unit).contains(word));
-    let is_unit =
-        !is_of_host && ["GB", "GiB", "gb", "Gb"].iter().any(|name| unit.starts_with(name)) || unit.starts_with("G)");
-    behind[..digits].parse().ok().filter(|size| is_unit && (4..=LARGEST).contains(size))
+    let is_unit = ["GB", "GiB", "gb", "Gb", "G)"].iter().any(|name| unit.starts_with(name));
+    behind[..digits].parse().ok().filter(|size| is_unit && !is_of_host && (4..=LARGEST).contains(size))
 }
 
 #[cfg(test)]

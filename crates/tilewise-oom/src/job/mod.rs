@@ -94,9 +94,9 @@ pub struct Job {
     pub mapped: Option<String>,
     /// Whether the text has the code of a step that takes a gradient.
     pub shows_step: bool,
-    /// Whether the text has code that runs a model of PyTorch's and takes its gradients along for nothing.
+    /// Whether the text has code that calls a PyTorch model, takes no gradient, and doesn't switch gradients off.
     pub lacks_no_grad: bool,
-    /// Whether the text has code that evaluates a model of PyTorch's, and none that switches gradients off.
+    /// Whether the text has code that evaluates a PyTorch model in a loop, and none that switches gradients off.
     pub lacks_no_grad_beside_eval: bool,
     /// Tokens of an input that is longer than the model's, and the most that this was trained for.
     pub long_input: Option<[u64; 2]>,
