@@ -41,7 +41,7 @@ fn a_cut_program_has_the_figures_of_the_whole_or_none() {
 
 /// As above, at more places.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "slow: `cargo xtask fuzz` runs it"]
 fn a_program_cut_at_many_places_has_the_figures_of_the_whole_or_none() {
     cut_each(900);
 }
