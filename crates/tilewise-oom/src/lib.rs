@@ -74,7 +74,7 @@ pub use facts::{Fact, FactValue, Facts};
 pub use form::Form;
 pub use framework::Framework;
 pub use job::{
-    Core, Done, Gpu, Host, Job, Kept, ListedProcess, Model, Names, PoolSettings, Run, Serving, Setting, Told, Way,
+    Core, Done, Gpu, Host, Job, Kept, ListedProcess, Model, Names, PoolSettings, Rise, Run, Serving, Setting, Told, Way,
 };
 pub use level::Level;
 pub use message::Message;

@@ -146,7 +146,8 @@ fn shells_word(text: &str) -> Option<Message> {
     text.lines().find(|line| is_of_shell(line)).map(|line| {
         let mut message = Message::new(Form::Host);
         // A launcher that writes of memory has seen the limit of the container.
-        let name = if line.contains("OOM") { "group" } else { "shell" };
+        let is_of_group = line.contains("OOMKilled") || line.contains("OOM") && line.contains("ontainer");
+        let name = if is_of_group { "group" } else { "shell" };
         let word = Fact { name, value: FactValue::Text("Killed".to_owned()) };
         (message.truncated, message.facts) = (false, Facts(vec![word]));
         message.memory_space = Some("host".to_owned());

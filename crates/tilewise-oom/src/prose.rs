@@ -106,7 +106,7 @@ pub(crate) fn occasion(lower: &str) -> Option<Occasion> {
             let near = &words[at + 1..words.len().min(at + 1 + NEAR)];
             let has = |known: &[&str]| near.iter().any(|word| known.contains(word));
             match () {
-                () if has(&SAVES) => Some(Occasion::Save),
+                () if has(&SAVES) && has(&WEIGHTS) => Some(Occasion::Save),
                 () if has(&EVALUATIONS) => Some(Occasion::Evaluation),
                 () if has(&LOADS) && has(&WEIGHTS) => Some(Occasion::Load),
                 () if has(&INITIALIZATIONS) && has(&WEIGHTS) => Some(Occasion::Weights),

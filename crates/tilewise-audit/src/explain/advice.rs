@@ -295,7 +295,8 @@ pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> V
         _ => has_grown && Asker::of_weights(message).is_none(),
     };
     if let Some(kept) = message.job.kept.clone().filter(|kept| is_of_step && is_cause(kept)) {
-        let is_growth = |finding: &_| matches!(finding, ElsewhereFinding::TorchGrowth | ElsewhereFinding::HostGrowth);
+        let is_growth =
+            |finding: &_| matches!(finding, ElsewhereFinding::TorchGrowth | ElsewhereFinding::HostGrowth(_));
         advice.retain(|piece| !matches!(&piece.finding, Finding::Elsewhere(finding) if is_growth(finding)));
         let finding = Finding::RunTime(RunTimeFinding::Kept(kept));
         advice.insert(0, Recommendation::new(finding, Target::Value, message.framework));

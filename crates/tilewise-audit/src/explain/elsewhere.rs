@@ -31,7 +31,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | NoGradients
         | Mapped(_)
         | TorchGrowth
-        | HostGrowth
+        | HostGrowth(_)
         | HostState(_)
         | SmallerWorkspace
         | SmallerOperand { .. }
@@ -156,9 +156,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             // Those of Ray are a training's own processes.
             let is_of_loader = found.len() == 1 && reason != Reason::Workers;
             let workers = message.job.host.workers.filter(|_| is_of_loader).map(HostWorkers);
-            // Names of the work tell more.
-            let growth = message.job.grows.then_some(HostGrowth).filter(|_| found.len() == 1);
-            let growth = growth.filter(|_| workers.is_none());
+            // More memory only delays the end of a job that grows; names of the work tell more.
+            let is_unknown = workers.is_none() && (found.len() == 1 || found[0] == OfReason(reason));
+            let growth = (message.job.grows && is_unknown).then(|| HostGrowth(message.job.rise.clone()));
             growth.into_iter().chain(shuffled).chain(workers).chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {

@@ -11,7 +11,53 @@ const LEAST: usize = 4;
 const FORMS: usize = 64;
 
 /// Words for memory in the names of figures.
-const NAMES: [&str; 5] = ["mem", "memory", "rss", "allocated", "alloc"];
+const NAMES: [&str; 6] = ["mem", "memory", "ram", "rss", "allocated", "alloc"];
+
+/// The largest rise of a figure of memory between two lines of a log, which name the work there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rise {
+    /// The second line's words before the figure's name: `After eval at step 1`.
+    pub at: String,
+    /// The figure before, as it is written.
+    pub from: String,
+    /// The figure then.
+    pub to: String,
+}
+
+impl Rise {
+    /// The rise that is a third or more of the greatest figure, and twice any other.
+    pub(crate) fn of(log: &str) -> Option<Self> {
+        let mut staged: Vec<(&str, &str, f64)> = Vec::new();
+        for line in tail(log, SEARCHED).lines().filter(|line| line.len() <= LONGEST) {
+            staged.extend(stage(line));
+        }
+        let most = staged.iter().map(|(.., figure)| *figure).fold(0.0, f64::max);
+        let mut rises: Vec<(f64, usize)> =
+            (1..staged.len()).map(|at| (staged[at].2 - staged[at - 1].2, at)).filter(|(rise, _)| *rise > 0.0).collect();
+        rises.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let [(largest, at), (next, _), ..] = rises[..] else { return None };
+        let [(_, from, _), (name, to, _)] = [staged[at - 1], staged[at]];
+        let is_telling = staged.len() >= LEAST && largest >= most / 3.0 && largest >= 2.0 * next;
+        is_telling.then(|| Self { at: name.to_owned(), from: from.to_owned(), to: to.to_owned() })
+    }
+}
+
+/// The stage that a line of a log names before a figure of memory, and the figure: `a.py:394] After eval: RAM USED (GB) 155.2`.
+fn stage(line: &str) -> Option<(&str, &str, f64)> {
+    let said = line.rsplit_once("] ").map_or(line, |(_, said)| said).trim();
+    let (name, behind) = said.split_once(": ")?;
+    let digits = behind.find(|c: char| c.is_ascii_digit())?;
+    let is_of_memory = word::all(&behind[..digits])
+        .any(|(start, end)| NAMES.contains(&behind[start..end].to_ascii_lowercase().as_str()));
+    let figure = &behind[digits..];
+    let figure = &figure[..figure.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(figure.len())];
+    let is_name = name.split(' ').count() > 1 && name.starts_with(|c: char| c.is_ascii_alphabetic());
+    Some((name, figure, figure.parse().ok().filter(|_| is_of_memory && is_name)?))
+}
+
+/// A line of a log.
+const LONGEST: usize = 512;
 
 /// Whether a figure of memory in lines of one form, each of which counts a turn, only grows, to at least one and a half times
 /// the first, up to the last line: `it 100 | cur mem 6218`, `it 200 | cur mem 9810`, ….
@@ -32,7 +78,9 @@ pub(crate) fn grows(log: &str) -> bool {
 /// Whether a sentence tells that memory grows as a job runs: `the RAM goes up with every iteration`.
 pub(crate) fn is_told(lower: &str) -> bool {
     const MEMORY: [&str; 4] = ["memory", "ram ", "vram", "rss"];
-    const GROWS: [&str; 8] = [
+    const GROWS: [&str; 10] = [
+        "grows until",
+        "leak",
         "goes up",
         "going up",
         "climbs",
@@ -72,8 +120,6 @@ fn is_growing(figures: &[f64]) -> bool {
 
 /// The figures behind a name of memory in a line, each with the words of the line before it.
 fn figures(line: &str) -> Vec<(String, f64)> {
-    /// A line of a log.
-    const LONGEST: usize = 512;
     let line = if line.len() > LONGEST { "" } else { line };
     let (mut form, mut found, mut is_named) = (String::new(), Vec::new(), false);
     for (start, end) in word::all(line) {
@@ -105,6 +151,16 @@ mod tests {
         for none in ["the loss goes up. memory is flat", "memory doesn't go up with every step", of_length, ""] {
             assert!(!is_told(none), "{none}");
         }
+    }
+
+    #[test]
+    fn the_largest_rise_names_its_work() {
+        let log = "run.py:1] Before training: RAM used (GB) 7.7\nrun.py:2] After batch 0: RAM used (GB) 46.1\n\
+                   run.py:3] Before eval at step 1: RAM used (GB) 54.0\nrun.py:4] After eval at step 1: RAM used (GB) 155.2\n";
+        let rise = Rise::of(log).map(|rise| [rise.at, rise.from, rise.to]);
+        assert_eq!(rise, Some(["After eval at step 1", "54.0", "155.2"].map(str::to_owned)));
+        let even = "a b: mem 1\na c: mem 2\na d: mem 3\na e: mem 4\n";
+        assert_eq!((Rise::of(even), Rise::of("step 1: loss 3"), Rise::of("")), (None, None, None));
     }
 
     #[test]

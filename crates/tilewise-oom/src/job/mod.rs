@@ -19,6 +19,7 @@ mod turns;
 
 pub use done::Done;
 pub use gpu::{Core, Gpu};
+pub use growth::Rise;
 pub use host::Host;
 pub use kept::Kept;
 pub use model::Model;
@@ -54,6 +55,8 @@ pub struct Job {
     pub has_run: bool,
     /// Whether a figure of memory grows from line to line of the log, or a sentence tells so.
     pub grows: bool,
+    /// The largest rise of a figure of memory between two lines of the log.
+    pub rise: Option<Rise>,
     /// Its use of the host's memory.
     pub host: Host,
     /// Arrays that its code keeps on the device.
@@ -134,6 +137,7 @@ impl Job {
             settings,
             has_run,
             grows,
+            rise: Rise::of(log),
             host: Host::of(log),
             kept: Kept::of(log),
             run: Run::of(log),

@@ -13,7 +13,8 @@ const MOST: usize = 64;
 const ENDS: [&str; 5] = [". ", "? ", "! ", ".\n", "\n\n"];
 
 /// Outcomes of a trial that changed nothing.
-const IN_VAIN: [&str; 25] = [
+const IN_VAIN: [&str; 26] = [
+    "without success",
     "nothing help",
     "none help",
     "no matter",

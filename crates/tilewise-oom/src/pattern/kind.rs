@@ -83,7 +83,8 @@ impl Kind {
             Self::Bytes => {
                 let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
                 // A number at the end of a text that was cut may be the beginning of a longer one.
-                let is_closed = rest.as_bytes().get(digits).is_some_and(|byte| !byte.is_ascii_alphanumeric());
+                let is_closed =
+                    rest.as_bytes().get(digits).is_some_and(|byte| !byte.is_ascii_alphanumeric() && *byte != b'*');
                 let (size, _) = PrintedSize::plain_prefix(rest).filter(|_| is_closed)?;
                 let after = rest[digits..].trim_start_matches([' ', ')']);
                 let unit = &after[..word::length(after)];

@@ -34,7 +34,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostWorkers(_)
         | ElsewhereFinding::HostShuffle(_)
         | ElsewhereFinding::HostCollection
-        | ElsewhereFinding::HostGrowth
+        | ElsewhereFinding::HostGrowth(_)
         | ElsewhereFinding::HostPool { .. }
         | ElsewhereFinding::OffloadLess
         | ElsewhereFinding::LargePart

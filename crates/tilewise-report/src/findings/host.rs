@@ -93,17 +93,26 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             None,
             format!("args = TrainingArguments(…, prediction_loss_only=True)  # where the loss is enough\n# else {INDICES_OF_LOGITS}"),
         ),
-        ElsewhereFinding::HostGrowth => Words::new(
-            "Find what the host keeps of each step: its memory grows from step to step, so that more memory only delays the end. \
-             Lists of results, caches of data sets, states that are still being saved, and programs that are compiled anew for each shape \
-             grow so",
-        )
-        .task("Find what the host keeps of each step: its memory grows")
+        ElsewhereFinding::HostGrowth(rise) => {
+            let most = rise.as_ref().map(|rise| {
+                format!("; most of it comes up to `{}`, from {} to {}", rise.at, rise.from, rise.to)
+            });
+            let most = most.unwrap_or_default();
+            Words::new(format!(
+                "Find what the host keeps of each step: its memory grows from step to step{most}, so that more memory only delays the \
+                 end. Lists of results, iterators and caches of data sets, states that are still being saved, and programs that are \
+                 compiled anew for each shape grow so"
+            ))
+            .task(match rise {
+                Some(rise) => format!("Find what the host keeps up to `{}`: {} → {}", rise.at, rise.from, rise.to),
+                None => "Find what the host keeps of each step: its memory grows".to_owned(),
+            })
         .code(
             "import tracemalloc",
             "tracemalloc.start()  # before the first step; then, after some:\n\
              print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')",
-        ),
+        )
+        }
         ElsewhereFinding::HostPool { gigabytes, asked } => {
             let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
             let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));

@@ -1,7 +1,7 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{BlockSize, ListedProcess, Occasion, OomVerdict, Product, Reason, Run, Server};
+use tilewise_oom::{BlockSize, ListedProcess, Occasion, OomVerdict, Product, Reason, Rise, Run, Server};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ pub enum ElsewhereFinding {
     TorchGrowth,
     /// This rank of PyTorch's asks for memory of the first GPU, as others do.
     TorchRank(u64),
-    /// Each step leaves something in the host's memory.
-    HostGrowth,
+    /// Each step leaves something in the host's memory, most of it at this rise.
+    HostGrowth(Option<Rise>),
     /// PyTorch gathers a state whole to save it.
     TorchSave {
         /// Whether the text shows FSDP of its first version.
