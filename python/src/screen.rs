@@ -166,8 +166,8 @@ pub(crate) struct PyPlannedChange {
     code: Option<String>,
     /// A caveat, without a full stop.
     caveat: Option<String>,
-    /// The text of that line, if the program's function is at hand.
-    quote: Option<String>,
+    /// The lines to edit: file, number, and text if the program's function is at hand.
+    lines: Vec<(String, u32, Option<String>)>,
 }
 
 // Seconds are never NaN.
@@ -190,7 +190,7 @@ impl PyPlannedChange {
             place: change.place.clone(),
             code: change.code(),
             caveat: change.caveat.clone(),
-            quote: change.quote.clone(),
+            lines: change.lines.iter().map(|line| (line.file.clone(), line.line, line.text.clone())).collect(),
         }
     }
 }

@@ -69,7 +69,7 @@ pub use operand_cost::OperandCost;
 pub use output::AuditOutput;
 pub use pages::Page;
 pub use program_set::ProgramSet;
-pub use quotes::{LineEdit, Quotes};
+pub use quotes::{LineEdit, QuotedLine, Quotes};
 pub use shape::{
     BitcastAnswer, Derived, Differences, Edited, FreeLayouts, FreeViews, LayoutSummary, LinesOfItem, Located,
     NotationPart, Pair, Placement, PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow,

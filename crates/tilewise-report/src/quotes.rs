@@ -4,7 +4,7 @@ use crate::findings::{Jitted, TakenGradient, gradient_in_parts, is_name, jitted}
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tilewise_audit::{
-    Recommendation, SourceLine,
+    Recommendation,
     recommendation::finding::{Finding, GradientSums, KeptByLoop, LargeDimension, Library, UndonatedState},
 };
 
@@ -26,6 +26,18 @@ const LONGEST_LINE: usize = 200;
 #[derive(Clone, Debug, Default)]
 pub struct Quotes(pub(crate) BTreeMap<String, String>);
 
+/// A line of the reader's source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct QuotedLine {
+    /// Its file, as the program names it.
+    pub file: String,
+    /// Its number, from 1.
+    pub line: u32,
+    /// Its text, if the source is at hand.
+    pub text: Option<String>,
+}
+
 /// A line of the reader's source, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -42,10 +54,9 @@ pub struct LineEdit {
 
 impl Quotes {
     /// The text of a line.
-    pub(crate) fn of(&self, line: Option<&SourceLine>) -> Option<String> {
-        let line = line?;
-        let number = usize::try_from(line.line).ok()?.checked_sub(1)?;
-        let text = self.0.get(&line.file)?.lines().nth(number)?.trim();
+    pub(crate) fn of(&self, file: &str, line: u32) -> Option<String> {
+        let number = usize::try_from(line).ok()?.checked_sub(1)?;
+        let text = self.0.get(file)?.lines().nth(number)?.trim();
         (!text.is_empty()).then(|| text.chars().take(LONGEST_LINE).collect())
     }
 
@@ -105,14 +116,14 @@ impl Quotes {
 
     /// The edit that makes a change, if it is one line and exactly one line qualifies.
     pub(crate) fn edit(&self, about: &Recommendation) -> Option<LineEdit> {
-        // The line of a loop itself names its step.
-        let own = about.array.as_ref().and_then(|array| array.source.as_ref()).filter(|source| {
-            matches!(&about.finding, Finding::KeptByLoop(finding) if !finding.is_checkpointed)
-                && self.of(Some(source)).is_some_and(|line| line.contains(SCAN))
-        });
+        if let Finding::KeptByLoop(finding) = &about.finding
+            && let Some(edit) = self.of_loop(finding, about)
+        {
+            return Some(edit);
+        }
         let edited = |line: &str, next: &str| match &about.finding {
             Finding::UndonatedState(finding) => donated(finding, line, next),
-            Finding::KeptByLoop(finding) => recomputed(finding, about, line, own.is_some()),
+            Finding::KeptByLoop(finding) => recomputed(finding, about, line),
             Finding::LargeDimension(finding) => in_turn(finding, about, line),
             _ => None,
         };
@@ -120,14 +131,29 @@ impl Quotes {
             let next = text.lines().skip(1).chain([""]);
             text.lines().zip(next).zip(1..).map(move |((line, next), number)| (file, number, line, next))
         });
-        let is_own = |file: &str, line: u32| own.is_none_or(|source| *source.file == *file && source.line == line);
-        let mut edits =
-            lines.filter(|(file, line, ..)| is_own(file, *line)).filter_map(|(file, line, before, next)| {
-                let after = edited(before, next)?;
-                let (file, before, after) = (file.clone(), before.trim().to_owned(), after.trim().to_owned());
-                (before.chars().count() <= LONGEST_LINE).then_some(LineEdit { file, line, before, after })
-            });
+        let mut edits = lines.filter_map(|(file, line, before, next)| {
+            let after = edited(before, next)?;
+            let (file, before, after) = (file.clone(), before.trim().to_owned(), after.trim().to_owned());
+            (before.chars().count() <= LONGEST_LINE).then_some(LineEdit { file, line, before, after })
+        });
         edits.next().filter(|_| edits.next().is_none())
+    }
+
+    /// The edit of a loop at its own line: its step is the first argument, there or at the beginning of the next line.
+    fn of_loop(&self, finding: &KeptByLoop, about: &Recommendation) -> Option<LineEdit> {
+        let is_plain = !finding.is_checkpointed && finding.segments.is_none();
+        let source = about.array.as_ref()?.source.as_ref().filter(|_| is_plain && finding.library == Library::Jax)?;
+        let text = self.of(&source.file, source.line)?;
+        let (line, before) = match text.split_once(SCAN)? {
+            (_, "") => (source.line + 1, self.of(&source.file, source.line + 1)?),
+            _ => (source.line, text),
+        };
+        let (call, given) =
+            before.split_once(SCAN).map_or(("", &*before), |(_, given)| before.split_at(before.len() - given.len()));
+        let step = first_argument(given)?;
+        let after = format!("{call}jax.checkpoint({step}){}", &given[step.len()..]);
+        let is_whole = before.chars().count() < LONGEST_LINE;
+        is_whole.then(|| LineEdit { file: source.file.clone(), line, before, after })
     }
 }
 
@@ -213,7 +239,7 @@ fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str) -> Opti
 const SCAN: &str = "lax.scan(";
 
 /// `jax.lax.scan(step, …)` with the step recomputed, or its policy with nothing saved.
-fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str, is_own: bool) -> Option<String> {
+fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Option<String> {
     if finding.segments.is_some() {
         return None;
     }
@@ -224,10 +250,8 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str, is_own: 
         let is_new = name > 0 && !is_call && &behind[..name] != "nothing_saveable";
         return is_new.then(|| format!("{before}checkpoint_policies.nothing_saveable{}", &behind[name..]));
     }
-    let of_function = || about.array.as_ref()?.source.as_ref()?.function.as_deref()?.rsplit('.').next();
-    // The loop's own line, or else that of a value in its step.
-    let named = line.split_once(SCAN).and_then(|(_, behind)| behind.split(',').next()).filter(|name| is_name(name));
-    let step = if is_own { named? } else { of_function()? };
+    // The function of a value in its step.
+    let step = about.array.as_ref()?.source.as_ref()?.function.as_deref()?.rsplit('.').next()?;
     let (call, checkpoint) = match finding.library {
         Library::Haiku => ("dynamic_unroll(", "hk.remat"),
         Library::Linen | Library::Nnx | Library::Equinox => return None,
@@ -236,6 +260,26 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str, is_own: 
     let (before, behind) = line.split_once(&format!("{call}{step}"))?;
     let is_step = is_name(step) && behind.starts_with(',');
     is_step.then(|| format!("{before}{call}{checkpoint}({step}){behind}"))
+}
+
+/// The first of a call's arguments, if others follow in the line: `step`, `lambda x, p: (layer(x, p), None)`.
+fn first_argument(text: &str) -> Option<&str> {
+    let mut depth = 0_u32;
+    // The commas of a lambda's parameters come before its colon.
+    let mut is_body = !text.starts_with("lambda ");
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.checked_sub(1)?,
+            '#' | '"' | '\'' => return None,
+            ':' if depth == 0 => is_body = true,
+            ',' if depth == 0 && is_body => {
+                return (at > 0 && !text.starts_with("jax.checkpoint(")).then(|| &text[..at]);
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The byte of the bracket that closes one opened before the text; `None` if a string or a comment comes first.
@@ -255,7 +299,7 @@ fn closing(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{assigned, closing, taken};
+    use super::{assigned, closing, first_argument, taken};
 
     #[test]
     fn gradients_with_their_options() {
@@ -283,6 +327,16 @@ mod tests {
         for line in ["CHUNK = 131073", "n == 131072", "f(n=131072)", "a, b = 131072", "x['n'] = 131072", "# n = 131072"]
         {
             assert_eq!(edited(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn first_arguments_of_calls() {
+        assert_eq!(first_argument("step, x, xs)"), Some("step"));
+        assert_eq!(first_argument("lambda x, p: (f(x, p), None), x, ps)"), Some("lambda x, p: (f(x, p), None)"));
+        assert_eq!(first_argument("partial(step, c=1), x)"), Some("partial(step, c=1)"));
+        for none in ["step)", "", ", x", "f('a'), x", "jax.checkpoint(step), x)", "lambda x, p"] {
+            assert_eq!(first_argument(none), None, "{none}");
         }
     }
 

@@ -21,14 +21,14 @@ pub(crate) fn freed(saving: Saving) -> Option<String> {
     })
 }
 
-/// The bytes held after changes, with their certainty: `at least 16.00 GiB`.
-pub(crate) fn left(count: u64, is_bound: bool, is_estimate: bool) -> String {
-    let left = bytes(count);
-    match (is_bound, is_estimate) {
-        (_, true) => format!("about {left}"),
-        (true, false) => format!("at least {left}"),
-        (false, false) => left,
-    }
+/// The bytes held after changes: `about 16.00 GiB`, unless a plan has exactly that.
+pub(crate) fn left(count: u64, saving: Saving) -> String {
+    if is_uncertain(saving) { format!("about {}", bytes(count)) } else { bytes(count) }
+}
+
+/// Whether other bytes than these may be freed.
+pub(crate) fn is_uncertain(saving: Saving) -> bool {
+    saving.is_bound() || saving.is_estimate()
 }
 
 /// A duration with two digits: `160 ms`, `1.2 µs`.

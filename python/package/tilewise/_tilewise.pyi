@@ -1273,14 +1273,14 @@ class PlannedChange:
         The `kind` of its `Recommendation`.
         """
     @property
+    def lines(self, /) -> list[tuple[str, int, str | None]]:
+        """
+        The lines to edit: file, number, and text if the program's function is at hand.
+        """
+    @property
     def place(self, /) -> str:
         """
         The place of the change: a line, and the call on it; empty if unknown.
-        """
-    @property
-    def quote(self, /) -> str | None:
-        """
-        The text of that line, if the program's function is at hand.
         """
     @property
     def seconds_after(self, /) -> float | None:
@@ -1438,7 +1438,7 @@ class Recommendation:
     @property
     def shape_text(self, /) -> str | None:
         """
-        The text of that shape, as the command line's JSON has it.
+        The recommended shape, as the command line's JSON has it.
         """
     @property
     def source(self, /) -> SourceLine | None:

@@ -3,7 +3,7 @@
 mod as_evidence;
 mod change;
 mod copy_reasons;
-mod edited_line;
+mod edited_lines;
 mod evidence;
 pub mod finding;
 mod findings;
@@ -20,10 +20,11 @@ mod rules;
 mod scan_residuals;
 mod smaller_batch;
 mod split;
+mod taken_apart;
 mod uses;
 
 pub use change::{Change, Saving, Target};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
 pub(crate) use findings::{Findings, of_message};
-pub use recommendation::{AdvisedArray, EditedLine, Recommendation};
+pub use recommendation::{AdvisedArray, EditedLines, Recommendation};
 pub(crate) use rules::conversion;

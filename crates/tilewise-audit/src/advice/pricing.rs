@@ -2,7 +2,7 @@
 
 use super::{
     change::Change,
-    edited_line::{Stacks, edited_line},
+    edited_lines::{Stacks, edited_lines},
     finding::{Finding, GradientSums, OfStep},
     message::MessageModel,
     program::{LiveArray, ProgramModel},
@@ -90,11 +90,12 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
     let said = |(saved, proposal): (u64, Proposal)| {
         let takes_apart = matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
         let scores = if takes_apart { scores_of(program, &proposal.buffers) } else { None };
+        let edited = edited_lines(program, &stacks, &proposal);
         let said = proposal.recommendation(program, saved);
         // On machines other than TPUs, temporaries share the memory of arguments and results, so the saving isn't
         // exact.
         let saving = if program.machine.generation().is_some() { said.saving } else { said.saving.inexact() };
-        Recommendation { scores, saving, edited: edited_line(program, &stacks, &said.finding), ..said }
+        Recommendation { scores, saving, edited, ..said }
     };
     kept.into_iter().map(said).collect()
 }

@@ -32,20 +32,23 @@ pub struct Recommendation {
     pub scores: Option<AttentionScores>,
     /// The finding behind it, which `tilewise-report` puts into words, with code.
     pub finding: Finding,
-    /// The line to edit, if it isn't the array's: the call of a layer or of the gradient, or the jitted function.
-    pub edited: Option<EditedLine>,
+    /// The lines to edit, if they aren't the array's own: the call of a layer or of the gradient, the jitted function, or all lines
+    /// that a rewrite takes apart.
+    pub edited: Option<EditedLines>,
     /// Whether a smaller batch is ruled out: by the text beside a message, or since another change names the batch already.
     pub is_batch_ruled_out: bool,
     /// The framework whose code to show, that of the program; `None` if unknown.
     pub framework: Option<Framework>,
 }
 
-/// The line of source to edit.
+/// The lines of source to edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct EditedLine {
-    /// The line.
+pub struct EditedLines {
+    /// The line; of several, which are of one function, the first.
     pub line: SourceLine,
+    /// The numbers of those behind it, in order.
+    pub more: Vec<u32>,
     /// The user's function whose gradient it takes, by its qualified name: `train.<locals>.loss_fn`; `None` if it takes
     /// none, or that of a lambda.
     pub loss: Option<String>,

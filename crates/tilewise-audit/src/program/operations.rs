@@ -20,25 +20,24 @@ pub(crate) fn does(instruction: &Instruction<'_>, opcode: Opcode) -> bool {
     any_fused(instruction, |at| at.opcode() == opcode)
 }
 
-/// Whether `is` holds for an instruction, or for one that it fuses.
+/// Whether this holds for an instruction, or for one that is fused into it.
 pub(crate) fn any_fused(instruction: &Instruction<'_>, is: impl Fn(&Instruction<'_>) -> bool) -> bool {
+    with_fused(*instruction).any(|at| is(&at))
+}
+
+/// An instruction, and those that are fused into it.
+pub(crate) fn with_fused(instruction: Instruction<'_>) -> impl Iterator<Item = Instruction<'_>> {
     /// Maximum levels of nested fusions: a scatter's are three deep.
     const DEPTH: usize = 4;
-    let mut front = vec![*instruction];
-    for _ in 0..DEPTH {
-        let mut inner = Vec::new();
-        for at in &front {
-            if is(at) {
-                return true;
-            }
-            if at.opcode() == Opcode::Fusion {
-                let called = at.calls().filter_map(|call| call.computation());
-                inner.extend(called.flat_map(|computation| computation.instructions().collect::<Vec<_>>()));
-            }
+    let mut left = vec![(instruction, 1)];
+    std::iter::from_fn(move || {
+        let (at, depth) = left.pop()?;
+        if at.opcode() == Opcode::Fusion && depth < DEPTH {
+            let called = at.calls().filter_map(|call| call.computation());
+            left.extend(called.flat_map(|inner| inner.instructions()).map(|inner| (inner, depth + 1)));
         }
-        front = inner;
-    }
-    false
+        Some(at)
+    })
 }
 
 /// Whether each element of the result depends on the same elements of the operands only.

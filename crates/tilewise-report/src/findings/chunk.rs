@@ -8,7 +8,7 @@ use super::{
 use tilewise_audit::{
     Recommendation,
     recommendation::{
-        EditedLine,
+        EditedLines,
         finding::{Finding, GradientSums, InParts, LargeDimension, Library},
     },
 };
@@ -135,7 +135,7 @@ pub(crate) struct TakenGradient<'a> {
 
 impl<'a> TakenGradient<'a> {
     /// The gradient by the program's call stacks, if its source isn't at hand.
-    fn named(library: Library, edited: Option<&'a EditedLine>) -> Self {
+    fn named(library: Library, edited: Option<&'a EditedLines>) -> Self {
         let call = if library == Library::Equinox { "eqx.filter_value_and_grad" } else { "jax.value_and_grad" };
         let name = edited.and_then(|edited| edited.loss.as_deref());
         let loss = name.and_then(|name| name.rsplit('.').next()).filter(|name| is_name(name)).unwrap_or("loss_fn");

@@ -2,7 +2,7 @@
 
 use super::{Json, all, one};
 use crate::{
-    ReportView,
+    QuotedLine, ReportView,
     findings::{RemedyWords, next_step, warning, why, words},
     style::{owner_label, owner_name},
     summary::{Headline, MessageSummary, PeakCause, PlannedChange, causes, changes},
@@ -103,8 +103,14 @@ fields!(PlannedChange<'_>, change, {
     place: change.place,
     code: change.code(),
     caveat: change.caveat,
-    quote: change.quote,
+    lines: all(&change.lines),
     edit: change.edit,
+});
+
+fields!(QuotedLine, quoted, {
+    file: quoted.file,
+    line: quoted.line,
+    text: quoted.text,
 });
 
 fields!(KernelRow, row, {

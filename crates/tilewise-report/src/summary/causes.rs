@@ -180,7 +180,7 @@ impl PeakCause {
     }
 
     pub(crate) fn quoting(self, quotes: &Quotes) -> Self {
-        Self { quote: quotes.of(self.source.as_ref()), ..self }
+        Self { quote: self.source.as_ref().and_then(|source| quotes.of(&source.file, source.line)), ..self }
     }
 }
 

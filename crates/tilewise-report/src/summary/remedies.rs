@@ -1,6 +1,6 @@
 //! Remedies without a price: they change the computation or its place, which no plan of the program shows.
 
-use crate::style::left;
+use crate::style::bytes;
 use tilewise_audit::{
     AxisName, Machine, Meaning, PeakGroup, PeakRow, Purpose, Report, Width, recommendation::finding::SmallerBatch,
 };
@@ -69,5 +69,5 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
 pub(super) fn smaller_batch(batch: &SmallerBatch) -> String {
     let SmallerBatch { size, to, bytes_after, is_mixed, .. } = *batch;
     let mixed = if is_mixed { "; samples meet in it, so the loss changes" } else { "" };
-    format!("Take a batch of {to} instead of {size}: {}, should fit{mixed}", left(bytes_after, false, true))
+    format!("Take a batch of {to} instead of {size}: about {}, should fit{mixed}", bytes(bytes_after))
 }

@@ -1,6 +1,9 @@
 //! The first screen of a message as data, in the types of a program's.
 
-use super::{CauseAxis, Headline, PeakCause, PlannedChange, changes::place};
+use super::{
+    CauseAxis, Headline, PeakCause, PlannedChange,
+    changes::{lines, place},
+};
 use crate::{
     findings::{extrapolated, printed, words},
     style::{Tone, bytes, file_and_line, freed, grouped, share},
@@ -329,7 +332,7 @@ pub(super) fn changes(explanation: &Explanation) -> Vec<PlannedChange<'_>> {
             plain_code: said.plain,
             caveat: said.caveat,
             place: kernel_call(advice, explanation).unwrap_or_else(|| place(advice)),
-            quote: None,
+            lines: lines(advice),
             edit: None,
             recommendation: advice,
         }

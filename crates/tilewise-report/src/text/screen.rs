@@ -105,8 +105,21 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Writes it, and returns the parts that had room.
+    /// Writes it, and returns the parts that had room: code before quotes of lines that make arrays.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<Shown> {
+        let (mut lines, mut shown) = self.lines(true)?;
+        let has_code = self.changes.first().is_some_and(|change| change.code().is_some());
+        if has_code && !shown.code && !self.is_folded {
+            let (fewer, with_code) = self.lines(false)?;
+            if with_code.code {
+                (lines, shown) = (fewer, with_code);
+            }
+        }
+        out.write_all(&lines)?;
+        Ok(shown)
+    }
+
+    fn lines(&self, are_quoted: bool) -> io::Result<(Vec<u8>, Shown)> {
         let (headline, width) = (self.headline, self.terminal.width);
         let mut lines = Vec::new();
         write_wrapped(&headline.sentence, style_of(headline.tone).bold(), ["", "  "], width, &mut lines)?;
@@ -125,7 +138,8 @@ impl<'a> Screen<'a> {
                 writeln!(lines)?;
             }
             let lines = if cause.is_rest() { &mut rest } else { &mut lines };
-            self.write_cause(if at == 0 { self.labels[0] } else { "" }, percent, cause, lines)?;
+            let label = if at == 0 { self.labels[0] } else { "" };
+            self.write_cause(label, percent, cause, are_quoted, lines)?;
         }
         let behind_causes = lines.len();
         if !self.changes.is_empty() || !self.remedies.is_empty() {
@@ -200,11 +214,17 @@ impl<'a> Screen<'a> {
         }
         let quote = count(&lines) + count(&own) <= LINES;
         lines.extend(own.into_iter().filter(|_| quote));
-        out.write_all(&lines)?;
-        Ok(Shown { code, quote })
+        Ok((lines, Shown { code, quote }))
     }
 
-    fn write_cause(&self, label: &str, percent: Option<f64>, cause: &PeakCause, out: &mut dyn Write) -> io::Result<()> {
+    fn write_cause(
+        &self,
+        label: &str,
+        percent: Option<f64>,
+        cause: &PeakCause,
+        is_quoted: bool,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let share = percent.map_or_else(String::new, |percent| format!("{percent:>3.0} %"));
         let numbers = format!("{share:5}  {:>10}  ", bytes(cause.bytes));
         let label = format!("{label:<6}");
@@ -226,7 +246,7 @@ impl<'a> Screen<'a> {
             writeln!(out, "{indent}{}", styled(FAINT, place))?;
         }
         let line = cause.source.as_ref().map_or(0, |source| source.line);
-        if let Some(quote) = &cause.quote {
+        if let Some(quote) = cause.quote.as_ref().filter(|_| is_quoted) {
             self.write_quote(line, quote, CAUSE, out)?;
         }
         match cause.filled {
@@ -306,10 +326,11 @@ impl<'a> Screen<'a> {
         if !change.place.is_empty() {
             writeln!(out, "{indent}{}", styled(FAINT, cut(&format!("at {}", change.place), width)))?;
         }
-        let is_told = |quote: &String| self.causes.iter().any(|cause| cause.quote.as_ref() == Some(quote));
-        let quote = change.quote.as_ref().filter(|quote| !is_told(quote));
-        if let Some((quote, source)) = quote.zip(change.recommendation.line()) {
-            self.write_quote(source.line, quote, CHANGE, out)?;
+        // One line needs no second quote.
+        let is_told = |text: &String| self.causes.iter().any(|cause| cause.quote.as_ref() == Some(text));
+        let quoted = change.lines.iter().filter_map(|line| Some((line.line, line.text.as_ref()?)));
+        for (line, text) in quoted.filter(|(_, text)| change.lines.len() > 1 || !is_told(text)) {
+            self.write_quote(line, text, CHANGE, out)?;
         }
         self.write_lines(&change.code().unwrap_or_default(), out)?;
         match &change.caveat {

@@ -590,3 +590,53 @@ fn advice_is_for_the_memory_that_the_verdict_names() {
     }
     assert!(compared > 2, "{compared} programs");
 }
+
+/// Rows of a matrix of pairs in blocks: the change names all lines of the function that makes and reads the matrix, however it is
+/// called, and not the line inside that makes it.
+#[test]
+fn a_rewrite_quotes_all_of_its_lines() {
+    let program = r#"HloModule jit_near, is_scheduled=true
+
+FileNames
+1 "near.py"
+
+FunctionNames
+1 "near"
+2 "distances"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=4 end_line=4 column=1 end_column=2}
+2 {file_name_id=1 function_name_id=2 line=2 end_line=2 column=1 end_column=2}
+3 {file_name_id=1 function_name_id=1 line=5 end_line=5 column=1 end_column=2}
+4 {file_name_id=1 function_name_id=1 line=7 end_line=7 column=1 end_column=2}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=2}
+3 {file_location_id=3 parent_frame_id=1}
+4 {file_location_id=4 parent_frame_id=1}
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[32768,64]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  zero = f32[] constant(0)
+  d = f32[32768,32768]{1,0:T(8,128)} dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}, metadata={op_name="jit(near)/dot_general" stack_frame_id=2}
+  e = f32[32768,32768]{1,0:T(8,128)} exponential(d), metadata={op_name="jit(near)/exp" stack_frame_id=3}
+  ROOT r = f32[32768]{0:T(1024)} reduce(e, zero), dimensions={1}, to_apply=add, metadata={op_name="jit(near)/reduce_sum" stack_frame_id=4}
+}
+"#;
+    let source = "def distances(x):\n    return x @ x.T\ndef near(x):\n    d = distances(x)\n    e = jnp.exp(-d)\n    # of each row\n    return e.sum(1)\n";
+    let report = Audit::new(&Program::parse(program).expect("a program")).run();
+    let quotes = Quotes::read(&report, |file| (file == "near.py").then(|| source.to_owned()));
+    let output = AuditOutput { quotes, ..AuditOutput::new(report) };
+    let change = &output.summary().changes[0];
+    assert_eq!(change.place, "near.py:4–5, 7, in `near`");
+    let lines: Vec<(u32, &str)> =
+        change.lines.iter().filter_map(|line| Some((line.line, line.text.as_deref()?))).collect();
+    assert_eq!(lines, [(4, "d = distances(x)"), (5, "e = jnp.exp(-d)"), (7, "return e.sum(1)")]);
+}

@@ -1,10 +1,12 @@
-//! The source line to edit, seldom the one that makes the array: the call of a layer or of the gradient, or the jitted
-//! function.
+//! The source lines to edit, seldom the one that makes the array: the call of a layer or of the gradient, the jitted function, or
+//! the lines of a function that a rewrite takes apart.
 
 use super::{
     finding::{Finding, GradientSums},
     program::ProgramModel,
-    recommendation::EditedLine,
+    recommendation::EditedLines,
+    rule::Proposal,
+    taken_apart::taken_apart,
 };
 use crate::program::{SourceLine, innermost_own, is_installed, op_name};
 use foldhash::HashMap;
@@ -47,17 +49,33 @@ impl<'m> Stacks<'m> {
     }
 }
 
-/// The line to edit for a finding; `None` if it is the array's own line, or unknown.
-pub(super) fn edited_line(program: &ProgramModel<'_>, stacks: &Stacks<'_>, finding: &Finding) -> Option<EditedLine> {
-    let alone = |line: SourceLine| EditedLine { line, loss: None };
-    match finding {
+/// The lines to edit for a proposal; `None` if it is the array's own line, or unknown.
+pub(super) fn edited_lines(
+    program: &ProgramModel<'_>,
+    stacks: &Stacks<'_>,
+    proposal: &Proposal,
+) -> Option<EditedLines> {
+    let alone = |line: SourceLine| EditedLines { line, more: Vec::new(), loss: None };
+    match &proposal.finding {
         // A line that the whole program shares calls no layer.
         Finding::RepeatedLayers(found) => {
             found.layers.call.clone().filter(|call| shared_by_all(stacks).as_ref() != Some(call)).map(alone)
         }
+        finding if is_rewrite(finding) => taken_apart(program, &proposal.buffers),
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
         Finding::UndonatedState(_) | Finding::LargeDimension(_) => function(program, stacks).map(alone),
         _ => None,
+    }
+}
+
+/// Whether a change takes apart a few lines of one function.
+fn is_rewrite(finding: &Finding) -> bool {
+    match finding {
+        Finding::AllPairs(_) | Finding::Logits(_) | Finding::ClassLogits(_) => true,
+        Finding::LargeDimension(found) => {
+            found.gradients == GradientSums::OfEach || found.is_made || found.joint.is_some()
+        }
+        _ => false,
     }
 }
 
@@ -67,7 +85,7 @@ fn shared_by_all(stacks: &Stacks<'_>) -> Option<SourceLine> {
 }
 
 /// The line that takes the gradient: where the call stacks of differentiated and other instructions diverge.
-fn gradient(stacks: &Stacks<'_>) -> Option<EditedLine> {
+fn gradient(stacks: &Stacks<'_>) -> Option<EditedLines> {
     let of = |is: bool| {
         let sampled = stacks.all().iter().filter(move |sampled| sampled.is_differentiated == Some(is));
         sampled.map(|sampled| &sampled.calls)
@@ -83,7 +101,7 @@ fn gradient(stacks: &Stacks<'_>) -> Option<EditedLine> {
     let shown = parted.map_or(within.len(), |(together, _)| (together + 1).min(within.len()));
     let line = innermost(within.get(..shown).unwrap_or_default())?;
     let loss = loss(of(true), &line);
-    Some(EditedLine { line, loss })
+    Some(EditedLines { line, more: Vec::new(), loss })
 }
 
 /// The user's function that most differentiated operations have below the line that takes their gradient.

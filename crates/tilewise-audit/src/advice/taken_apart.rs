@@ -1,0 +1,95 @@
+//! The lines of source that a rewrite takes apart.
+
+use super::{
+    edited_lines::{Calls, calls},
+    program::{BufferChanges, LiveArray, ProgramModel},
+    recommendation::EditedLines,
+};
+use crate::program::{SourceLine, bounds, elements, is_installed, with_fused};
+use foldhash::HashMap;
+use std::collections::BTreeMap;
+use tilewise_hlo::{Instruction, SourceLocation, dataflow::Use};
+
+/// Arrays of less than this part of the largest one's bytes follow from it.
+const SMALL: u64 = 8;
+
+/// More lines are a program of their own.
+const MOST: usize = 12;
+
+/// A function in call stacks.
+#[derive(Default)]
+struct Passed<'c, 'm> {
+    /// Stacks that have it.
+    stacks: usize,
+    /// Its greatest depth in them.
+    depth: usize,
+    /// Its lines in them.
+    lines: BTreeMap<u32, &'c SourceLocation<'m>>,
+}
+
+/// The lines of one function that make or read the largest arrays which a change makes smaller; `None` if there are too many, or
+/// none.
+pub(super) fn taken_apart(program: &ProgramModel<'_>, changed: &BufferChanges) -> Option<EditedLines> {
+    let stacks = stacks(program, changed)?;
+    // The innermost function that all of it goes through, by whichever call: arrays that it returned would stay whole.
+    let mut functions: HashMap<(&str, &str), Passed<'_, '_>> = HashMap::default();
+    for calls in &stacks {
+        let mut seen: Vec<(&str, &str)> = Vec::new();
+        for (depth, frame) in calls.iter().enumerate().rev().filter(|(_, frame)| !is_installed(&frame.file)) {
+            let function = (&*frame.file, frame.function.as_deref().unwrap_or_default());
+            if !seen.contains(&function) {
+                seen.push(function);
+                let passed = functions.entry(function).or_default();
+                passed.stacks += 1;
+                passed.depth = depth.max(passed.depth);
+                passed.lines.insert(frame.line, frame);
+            }
+        }
+    }
+    let shared = functions.into_values().filter(|passed| passed.stacks == stacks.len());
+    let Passed { lines, .. } = shared.max_by_key(|passed| (passed.depth, passed.lines.len()))?;
+    if lines.len() > MOST {
+        return None;
+    }
+    let mut all = lines.into_values();
+    let line = SourceLine::of(all.next()?.clone());
+    Some(EditedLines { line, more: all.map(|frame| frame.line).collect(), loss: None })
+}
+
+/// The call stacks of what makes or reads these arrays, each once.
+fn stacks<'m>(program: &ProgramModel<'m>, changed: &BufferChanges) -> Option<Vec<Calls<'m>>> {
+    let shrunk: Vec<&LiveArray<'m>> = program
+        .temporaries()
+        .filter(|array| changed.at_most.get(&array.buffer).is_some_and(|bytes| *bytes < array.bytes))
+        .collect();
+    let most = shrunk.iter().map(|array| array.bytes).max()?;
+    let mut found: Vec<Calls<'m>> = Vec::new();
+    for array in shrunk.into_iter().filter(|array| array.bytes >= most / SMALL) {
+        let count = elements(&array.bounds);
+        let is_it = |at: &Instruction<'_>| bounds(at).is_some_and(|bounds| elements(&bounds) == count);
+        let reads_it =
+            |at: &Instruction<'_>| at.operands().filter_map(|operand| operand.instruction()).any(|of| is_it(&of));
+        let readers = program.flow.readers(array.position).filter_map(|found| match found {
+            Use::Read(op) => program.module.instruction(program.flow.instruction(op)?.index()),
+            _ => None,
+        });
+        for at in readers.chain([array.instruction]) {
+            found.extend(with_fused(at).filter(|at| is_it(at) || reads_it(at)).map(|at| calls(&at)));
+        }
+    }
+    found.sort_by(|one, other| places(one).cmp(places(other)));
+    found.dedup_by(|one, other| places(one).eq(places(other)));
+    // A stack that ends on another one's way is of a value whose own line is lost.
+    let mut all: Vec<Calls<'m>> = Vec::new();
+    for calls in found {
+        if all.last().is_some_and(|before| places(&calls).take(before.len()).eq(places(before))) {
+            all.pop();
+        }
+        all.push(calls);
+    }
+    Some(all)
+}
+
+fn places<'c>(calls: &'c [SourceLocation<'_>]) -> impl Iterator<Item = (&'c str, u32)> {
+    calls.iter().map(|frame| (&*frame.file, frame.line))
+}
