@@ -83,11 +83,12 @@ pub(super) fn results_in_any_order(function: &str) -> String {
 }
 
 /// Gathers each column of a table separately.
-pub(super) fn gather_columns(table: &str) -> String {
+pub(super) fn gather_columns(table: &str, dimension: Option<usize>) -> String {
     let Variable { name, note } = Variable::of(table);
+    let axis = dimension.map_or_else(|| "-1".to_owned(), |at| at.to_string());
     format!(
-        "# in place of {name}[indices]; go on with each column: stacked again, they are padded again\n\
-         columns = [column[indices] for column in jnp.unstack({name}, axis=-1)]{note}"
+        "# in place of {name}[indices]; go on with each column: stacked again along the last dimension, they are padded again\n\
+         columns = [column[indices] for column in jnp.unstack({name}, axis={axis})]{note}"
     )
 }
 

@@ -18,19 +18,23 @@ pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
     let (columns, place) = (finding.columns, at_line(about));
     let shape = about.array.as_ref().map(|array| &*array.shape_text).unwrap_or_default();
     match &finding.operation {
-        RowOperation::Gather { table, is_scattered } => {
+        RowOperation::Gather { table, dimension, is_scattered } => {
             let then = match is_scattered {
                 Some(true) => "and keep them separate until each is scattered",
                 Some(false) => "before anything joins them into rows",
                 None => "and keep them separate from there on",
             };
             let table = table.as_deref().unwrap_or("table");
+            let columns = match dimension {
+                Some(at) => format!("{columns} parts of the table, along its dimension {at},"),
+                None => format!("{columns} columns"),
+            };
             Words::new(format!(
-                "Gather each of the {columns} columns separately{place}, {then}: {WHY}, and splitting what was gathered frees \
+                "Gather each of the {columns} separately{place}, {then}: {WHY}, and splitting what was gathered frees \
                  nothing"
             ))
-            .task(format!("Gather each of the {columns} columns separately"))
-            .jax(about, NUMPY, gather_columns(table))
+            .task(format!("Gather each of the {columns} separately"))
+            .jax(about, NUMPY, gather_columns(table, *dimension))
         }
         RowOperation::IndexTuples => Words::new(format!(
             "Update JAX: `jnp.take_along_axis` of the one at hand makes {columns} indices for each element{place}, and {WHY}; a \

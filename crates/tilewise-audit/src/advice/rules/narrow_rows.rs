@@ -10,7 +10,7 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{SourceLine, does, is_backward, name, source_line, traced},
+    program::{SourceLine, does, is_backward, name, source_line, traced, with_fused},
 };
 use foldhash::HashSet;
 use tilewise::ElementType;
@@ -118,8 +118,18 @@ fn followed(program: &ProgramModel<'_>, array: &dyn ArrayFact) -> Option<(RowOpe
 fn gathered(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<(RowOperation, Option<SourceLine>)> {
     let gather = program.made_by(array.op, is_gather)?;
     let table = table(program, &gather).map(|table| name(&table));
+    let dimension = columns_of_table(&gather);
     let is_scattered = Some(program.led_to(array, |user| does(user, Opcode::Scatter)).is_some());
-    Some((RowOperation::Gather { table, is_scattered }, source_line(&gather)))
+    Some((RowOperation::Gather { table, dimension, is_scattered }, source_line(&gather)))
+}
+
+/// The only dimension of which a gather takes more than one element, if it isn't its operand's last: the compiler may lay the
+/// rows out in another order than the program.
+fn columns_of_table(gather: &Instruction<'_>) -> Option<usize> {
+    let gather = with_fused(*gather).find(|at| at.opcode() == Opcode::Gather)?;
+    let taken = gather.gather_dimensions()?.slice_sizes;
+    let mut whole = (0..taken.len()).filter(|at| taken[*at] > 1);
+    whole.next().filter(|at| whole.next().is_none() && at + 1 < taken.len())
 }
 
 /// Arrays into which rows are scattered: split into columns, as the rows are.
@@ -162,7 +172,7 @@ fn named(message: &MessageModel<'_>, array: &dyn ArrayFact, columns: u64) -> Opt
         1 if array.element_type() == ElementType::U32 && array.op_name().is_empty() => RowOperation::RandomBits,
         1 => RowOperation::KeptDimension,
         _ if is_of(&["one_hot", "OneHot", "iota"]) => RowOperation::OneHot,
-        _ if is_of(&["gather", "take"]) => RowOperation::Gather { table: None, is_scattered: None },
+        _ if is_of(&["gather", "take"]) => RowOperation::Gather { table: None, dimension: None, is_scattered: None },
         _ if is_of(&["scatter"]) => RowOperation::Scatter,
         _ if is_of(&["conv"]) => RowOperation::Convolution,
         _ if is_installed() => return None,
