@@ -12,31 +12,46 @@ pub(super) fn is_stacked(group: &PeakGroup<'_>) -> bool {
     2 * group.rows.iter().filter(has_steps).count() > group.rows.len()
 }
 
-/// The task that makes the arrays of a group take less, in the imperative; `None` for padding and for arrays that are held
-/// twice, whose changes have a price.
+/// The remedy that keeps every value: parts of what is made and used once.
+const IN_PARTS: &str = "Make these arrays in parts, and use each part before the next is made";
+
+/// The task that makes the arrays of a group take less, in the imperative; `None` for arrays that are held twice, whose changes
+/// have a price. What changes results stands last, and says so.
 pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static str> {
-    let Meaning::Purpose(purpose) = group.meaning else { return None };
+    let purpose = match group.meaning {
+        Meaning::Purpose(purpose) => purpose,
+        Meaning::Padding(_) => return Some(IN_PARTS),
+        _ => return None,
+    };
     let width = group.width();
     Some(match purpose {
         Purpose::Parameter => match (width, report.has_gradient()) {
             (Width::Byte, _) | (Width::Half, true) => "Shard the parameters over more devices",
-            (Width::Full, true) => "Shard the parameters over more devices, or hold them in bfloat16",
-            (Width::Half, false) => "Hold the parameters in int8, or shard them over more devices",
-            (Width::Full, false) => "Hold the parameters in bfloat16 or int8, or shard them over more devices",
+            (Width::Full, true) => {
+                "Shard the parameters over more devices (in bfloat16 they take half, and results change)"
+            }
+            (Width::Half, false) => {
+                "Shard the parameters over more devices (in int8 they take half, and results change)"
+            }
+            (Width::Full, false) => {
+                "Shard the parameters over more devices (in bfloat16 they take half, in int8 a quarter, and results \
+                 change)"
+            }
         },
         Purpose::OptimizerState if width < Width::Full => {
-            "Shard the optimizer's state over the devices that have the same parameters (ZeRO, FSDP), use an optimizer \
-             that keeps less (Adafactor, Lion), or keep it in the host's memory between updates"
+            "Shard the optimizer's state over the devices that have the same parameters (ZeRO, FSDP), or keep it in the \
+             host's memory between updates (Adafactor and Lion keep less, and results change)"
         }
         Purpose::OptimizerState => {
-            "Shard the optimizer's state over the devices that have the same parameters (ZeRO, FSDP), hold it in \
-             bfloat16, use an optimizer that keeps less (Adafactor, Lion), or keep it in the host's memory between \
-             updates"
+            "Shard the optimizer's state over the devices that have the same parameters (ZeRO, FSDP), or keep it in the \
+             host's memory between updates (bfloat16, Adafactor and Lion keep less, and results change)"
         }
         Purpose::Cache if width == Width::Byte => "Bound the cache's length, or shard it over heads or sequences",
-        Purpose::Cache => "Hold the cache in int8 or float8, bound its length, or shard it over heads or sequences",
-        Purpose::OtherArgument => "Pass the arguments in a smaller type or in parts, or shard them",
-        Purpose::Result => "Return less, or return it in a smaller type",
+        Purpose::Cache => {
+            "Bound the cache's length, or shard it over heads or sequences (int8 and float8 take less, and results change)"
+        }
+        Purpose::OtherArgument => "Pass the arguments in parts, or shard them",
+        Purpose::Result => "Return less",
         Purpose::Scores => {
             "Compute attention in blocks of keys, which never holds all scores (splash or flash attention, \
              `jax.nn.dot_product_attention` with cuDNN)"
@@ -54,14 +69,16 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
              samples at a time and add up the gradients"
         }
         Purpose::Gradient if width < Width::Full => "Shard the gradients as the parameters",
-        Purpose::Gradient => "Shard the gradients as the parameters, or add them up in bfloat16",
+        Purpose::Gradient => {
+            "Shard the gradients as the parameters (added up in bfloat16 they take half, and results change)"
+        }
         Purpose::CopyOfArgument => "Pass the arguments as their readers want them",
         Purpose::Workspace => "Choose another algorithm, or give the library's routine less at once",
         Purpose::LoopCarry if is_stacked(group) => {
             "Stack less of each of the loop's steps, in a smaller type (`uint8` of images), or run fewer steps at a time"
         }
-        Purpose::LoopCarry => "Carry less through the loop, or carry it in a smaller type",
-        _ => "Work through the input in parts, or compute in a smaller type",
+        Purpose::LoopCarry => "Carry less through the loop",
+        _ => IN_PARTS,
     })
 }
 
