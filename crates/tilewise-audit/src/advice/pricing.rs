@@ -18,6 +18,8 @@ use std::cmp::Reverse;
 const WORTHWHILE: u64 = 100;
 /// A proposal that takes the program apart has to free more than a tenth, if the program fits without it.
 const WORTH_TAKING_APART: u64 = 10;
+/// What each device holds whole is divided if that frees more than a quarter, though the program fits.
+const MUCH_OF_WHOLE: u64 = 4;
 /// Maximum number of recommendations: readers stop here.
 const MOST: usize = 5;
 
@@ -85,6 +87,12 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         let own = if program.partitions > 1 { divided(program, enough) } else { None };
         let last = own.or_else(|| narrowed(program, is_donated, enough)).or_else(|| divided(program, enough));
         kept.extend(last.map(|(freed, proposal)| (freed.saturating_sub(together), proposal)));
+    }
+    if program.partitions > 1 && kept.is_empty() {
+        let much = |proposal: &Proposal| {
+            Some(saved(&[], proposal)).filter(|freed| *freed > program.total_bytes / MUCH_OF_WHOLE)
+        };
+        kept.extend(divided(program, much));
     }
     let stacks = Stacks::of(program.module);
     let said = |(saved, proposal): (u64, Proposal)| {

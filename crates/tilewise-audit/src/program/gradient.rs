@@ -14,11 +14,15 @@ pub(crate) fn has_gradient(module: &Module) -> bool {
             && module.instructions().filter(|at| at.opcode() == Opcode::While).any(|around| goes_back(&around))
 }
 
-/// Whether each sample has a gradient of its own, and no gradient goes through all of them: `jax.vmap(jax.grad(f))`.
+/// Whether each sample has a gradient of its own, and no gradient goes through all of them: `jax.vmap(jax.grad(f))`, however deep
+/// in what is mapped the gradient is taken.
 pub(crate) fn has_gradients_of_samples(module: &Module) -> bool {
     let text = module.source();
     // The transformations of an operation stand behind the functions that are compiled.
-    text.contains("/vmap(transpose(jvp") && !text.contains("/transpose(jvp")
+    let mut taken =
+        text.match_indices("transpose(jvp").map(|(at, _)| text[..at].rsplit('"').next().unwrap_or_default());
+    let is_mapped = |path: &str| path.contains("vmap(");
+    taken.next().is_some_and(is_mapped) && taken.all(is_mapped)
 }
 
 /// The names of all operations under a checkpoint, by JAX.
