@@ -5,7 +5,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{Finding, GradientSums, KeptByLoop, LargeDimension, Library, UndonatedState},
+    recommendation::{
+        EditedLines,
+        finding::{Finding, GradientSums, KeptByLoop, LargeDimension, Library, UndonatedState},
+    },
 };
 
 /// Longer lines are cut.
@@ -121,10 +124,16 @@ impl Quotes {
         {
             return Some(edit);
         }
-        let edited = |line: &str, next: &str| match &about.finding {
+        let is_own = |file: &str, line: u32| {
+            let is_in = |lines: &EditedLines| {
+                lines.line.file == file && (lines.line.line == line || lines.more.contains(&line))
+            };
+            about.edited.as_ref().is_some_and(is_in)
+        };
+        let edited = |file: &str, number: u32, line: &str, next: &str| match &about.finding {
             Finding::UndonatedState(finding) => donated(finding, line, next),
             Finding::KeptByLoop(finding) => recomputed(finding, about, line),
-            Finding::LargeDimension(finding) => in_turn(finding, about, line),
+            Finding::LargeDimension(finding) => in_turn(finding, about, line, is_own(file, number)),
             _ => None,
         };
         let lines = self.0.iter().flat_map(|(file, text)| {
@@ -132,7 +141,7 @@ impl Quotes {
             text.lines().zip(next).zip(1..).map(move |((line, next), number)| (file, number, line, next))
         });
         let mut edits = lines.filter_map(|(file, line, before, next)| {
-            let after = edited(before, next)?;
+            let after = edited(file, line, before, next)?;
             let (file, before, after) = (file.clone(), before.trim().to_owned(), after.trim().to_owned());
             (before.chars().count() <= LONGEST_LINE).then_some(LineEdit { file, line, before, after })
         });
@@ -214,23 +223,32 @@ fn assigned(line: &str, size: u64, to: u64) -> Option<String> {
     is_one.then(|| format!("{names}={}{comment}", all.join(",")))
 }
 
-/// `jax.vmap(f)(x, y)` of the whole batch as a loop over parts of it.
-fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str) -> Option<String> {
-    if finding.gradients != GradientSums::Apart || line.trim_start().starts_with('#') {
+/// `jax.vmap(f)(x, y)` of the whole batch as a loop over parts of it. Of a line that the change takes apart the mapped
+/// dimension is the batch; elsewhere the arguments have to be the inputs.
+fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str, is_own: bool) -> Option<String> {
+    let is_in_rows = finding.joint.as_ref().is_some_and(|joint| !joint.are_sums);
+    let is_mapped = match finding.gradients {
+        GradientSums::Apart => true,
+        GradientSums::None => is_own && is_in_rows,
+        _ => false,
+    };
+    if !is_mapped || line.trim_start().starts_with('#') {
         return None;
     }
     let (before, behind) = line.split_once("jax.vmap(")?;
     let (function, behind) = behind.split_at(closing(behind)?);
-    let given = behind.strip_prefix(")(").filter(|_| is_name(function))?;
+    // Other arguments name other dimensions than the first.
+    let given = behind.strip_prefix(")(").filter(|_| first_argument(&format!("{function},")) == Some(function))?;
     let (arguments, end) = given.split_at(closing(given)?);
     let inputs: Vec<&str> = finding.inputs.iter().flat_map(|(_, names)| names).map(String::as_str).collect();
-    let is_batch = !inputs.is_empty() && arguments.split(", ").eq(inputs.iter().copied());
+    let given: Vec<&str> = arguments.split(", ").collect();
+    let is_batch = if is_own { given.iter().all(|name| is_name(name)) } else { !inputs.is_empty() && given == inputs };
     let is_leading = finding.inputs.iter().all(|(at, _)| *at == 0);
     let size = (finding.size / about.parts.unwrap_or(2).max(1)).max(1);
-    let (call, all) = if inputs.len() == 1 {
-        (function.to_owned(), arguments.to_owned())
-    } else {
-        (format!("lambda args: {function}(*args)"), format!("({arguments})"))
+    let (call, all) = match given.len() {
+        1 => (function.to_owned(), arguments.to_owned()),
+        _ if is_name(function) => (format!("lambda args: {function}(*args)"), format!("({arguments})")),
+        _ => (format!("lambda args: ({function})(*args)"), format!("({arguments})")),
     };
     (is_batch && is_leading).then(|| format!("{before}jax.lax.map({call}, {all}, batch_size={size}{end}"))
 }

@@ -61,7 +61,7 @@ pub(super) fn edited_lines(
         Finding::RepeatedLayers(found) => {
             found.layers.call.clone().filter(|call| shared_by_all(stacks).as_ref() != Some(call)).map(alone)
         }
-        finding if is_rewrite(finding) => taken_apart(program, &proposal.buffers),
+        finding if is_rewrite(finding) => taken_apart(program, proposal),
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
         Finding::UndonatedState(_) | Finding::LargeDimension(_) => function(program, stacks).map(alone),
         _ => None,

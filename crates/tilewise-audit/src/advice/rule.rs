@@ -45,22 +45,25 @@ pub(crate) struct Proposal {
     pub(crate) parts: Option<u64>,
     /// Whether it splits either of two dimensions of an array of pairs.
     pub(crate) is_of_pairs: bool,
+    /// The instruction, by its index, at which parts end, since it joins them.
+    pub(crate) joint: Option<usize>,
 }
 
 impl Proposal {
     /// A proposal whose saving is that of the changed buffers.
-    pub(crate) fn new(finding: Finding, target: Target, about: AdvisedArray) -> Self {
+    pub(crate) fn new(finding: Finding, target: Target, about: impl Into<Option<AdvisedArray>>) -> Self {
         let buffers = BufferChanges::default();
         Self {
             finding,
             target,
-            about: Some(about),
+            about: about.into(),
             buffers,
             estimate: None,
             of_listed: None,
             saving: Saving::Exact,
             parts: None,
             is_of_pairs: false,
+            joint: None,
         }
     }
 

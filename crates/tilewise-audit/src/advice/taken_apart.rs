@@ -2,8 +2,9 @@
 
 use super::{
     edited_lines::{Calls, calls},
-    program::{BufferChanges, LiveArray, ProgramModel},
+    program::{LiveArray, ProgramModel},
     recommendation::EditedLines,
+    rule::Proposal,
 };
 use crate::program::{SourceLine, bounds, elements, is_installed, with_fused};
 use foldhash::HashMap;
@@ -27,10 +28,10 @@ struct Passed<'c, 'm> {
     lines: BTreeMap<u32, &'c SourceLocation<'m>>,
 }
 
-/// The lines of one function that make or read the largest arrays which a change makes smaller; `None` if there are too many, or
-/// none.
-pub(super) fn taken_apart(program: &ProgramModel<'_>, changed: &BufferChanges) -> Option<EditedLines> {
-    let stacks = stacks(program, changed)?;
+/// The lines of one function that make or read the largest arrays which a change makes smaller, up to where its parts are joined;
+/// `None` if there are too many, or none.
+pub(super) fn taken_apart(program: &ProgramModel<'_>, proposal: &Proposal) -> Option<EditedLines> {
+    let stacks = stacks(program, proposal)?;
     // The innermost function that all of it goes through, by whichever call: arrays that it returned would stay whole.
     let mut functions: HashMap<(&str, &str), Passed<'_, '_>> = HashMap::default();
     for calls in &stacks {
@@ -57,13 +58,15 @@ pub(super) fn taken_apart(program: &ProgramModel<'_>, changed: &BufferChanges) -
 }
 
 /// The call stacks of what makes or reads these arrays, each once.
-fn stacks<'m>(program: &ProgramModel<'m>, changed: &BufferChanges) -> Option<Vec<Calls<'m>>> {
+fn stacks<'m>(program: &ProgramModel<'m>, proposal: &Proposal) -> Option<Vec<Calls<'m>>> {
+    let changed = &proposal.buffers.at_most;
     let shrunk: Vec<&LiveArray<'m>> = program
         .temporaries()
-        .filter(|array| changed.at_most.get(&array.buffer).is_some_and(|bytes| *bytes < array.bytes))
+        .filter(|array| changed.get(&array.buffer).is_some_and(|bytes| *bytes < array.bytes))
         .collect();
     let most = shrunk.iter().map(|array| array.bytes).max()?;
-    let mut found: Vec<Calls<'m>> = Vec::new();
+    let joint = proposal.joint.and_then(|at| program.module.instruction(at));
+    let mut found: Vec<Calls<'m>> = joint.iter().map(calls).filter(|calls| !calls.is_empty()).collect();
     for array in shrunk.into_iter().filter(|array| array.bytes >= most / SMALL) {
         let count = elements(&array.bounds);
         let is_it = |at: &Instruction<'_>| bounds(at).is_some_and(|bounds| elements(&bounds) == count);

@@ -5,6 +5,7 @@ use super::{
     code::{JAX, JAX_AND_NUMPY, is_name, tuple},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
+use crate::style::bytes;
 use tilewise_audit::{
     Recommendation,
     recommendation::{
@@ -51,10 +52,11 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     } else {
         format!("; split {} for each part", quoted(&finding.keys))
     };
-    let freed = match parts {
-        2 => "halves free this much, more parts free more".to_owned(),
-        parts if finding.is_to_fit => format!("{parts} parts free this much, and with fewer it may not fit"),
-        parts => {
+    let freed = match (parts, finding.more) {
+        (2, Some((many, more))) => format!("halves free this much, {many} parts up to {} more", bytes(more)),
+        (2, None) => "halves free this much, more parts free more".to_owned(),
+        (parts, _) if finding.is_to_fit => format!("{parts} parts free this much, and with fewer it may not fit"),
+        (parts, _) => {
             let more = if parts < size { ", more parts free more" } else { "" };
             format!("{parts} parts free this much{more}; two parts free little: tiles of few samples are padded")
         }
@@ -115,7 +117,15 @@ fn task(finding: &LargeDimension, parts: u64) -> String {
         GradientSums::None if finding.inputs.iter().all(|(at, _)| *at == 0) => {
             format!("Take {} rows{of} in a call instead of {size}", size / parts.max(1))
         }
-        _ => format!("Do the {size} rows{of} in {parts} parts, one after the other"),
+        _ => format!("Do the {size} {}{of} in {parts} parts, one after the other", positions(finding)),
+    }
+}
+
+/// `rows` of a leading dimension; `positions along dimension 1` of another.
+fn positions(finding: &LargeDimension) -> String {
+    match finding.inputs.first() {
+        Some((at, _)) if *at > 0 => format!("positions along dimension {at}"),
+        _ => "rows".to_owned(),
     }
 }
 
@@ -277,7 +287,7 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
         about,
         JAX,
         if finding.joint.as_ref().is_some_and(|joint| joint.are_sums) {
-            added_up(finding, &xs, about.parts.unwrap_or(2))
+            added_up(finding, function, &xs, about.parts.unwrap_or(2))
         } else {
             format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f: the result of one of the {size}")
         },
@@ -291,19 +301,41 @@ fn task_of_functions(finding: &LargeDimension, parts: u64) -> String {
     let what = match &names[..] {
         [] if finding.keys.is_empty() => format!("{size} rows that the program makes"),
         [] => format!("{size} samples"),
-        names => format!("{size} rows of {}", quoted(names)),
+        names => format!("{size} {} of {}", positions(finding), quoted(names)),
     };
     format!("Take the {what} in {parts} parts")
 }
 
-/// Code for sums over parts; the backward pass computes each part again.
-fn added_up(finding: &LargeDimension, xs: &str, parts: u64) -> String {
+/// Code for sums over parts.
+fn added_up(finding: &LargeDimension, function: &str, xs: &str, parts: u64) -> String {
     let size = finding.size;
+    let parted = match finding.inputs.first() {
+        Some((at, _)) if *at > 0 => format!("jax.numpy.stack(jax.numpy.split(x, {parts}, {at}))"),
+        _ => format!("x.reshape({parts}, -1, *x.shape[1:])"),
+    };
+    let of_part = size / parts.max(1);
+    let (what, first, adding) = if finding.joint.as_ref().is_some_and(|joint| joint.has_rows) {
+        let adding = format!(
+            "def add(sums, part):
+    more, rows = {function}(part)
+    return jax.tree.map(jax.numpy.add, sums, more), rows
+sums, rows = jax.lax.scan(add, zeros, parts)
+rows = jax.tree.map(lambda y: y.reshape(-1, *y.shape[2:]), rows)"
+        );
+        (", and their rows", "[0]", adding)
+    } else {
+        let adding = format!(
+            "add = lambda sums, part: (jax.tree.map(jax.numpy.add, sums, {function}(part)), None)
+sums, _ = jax.lax.scan(add, zeros, parts)"
+        );
+        ("", "", adding)
+    };
     format!(
-        "parts = jax.tree.map(lambda x: x.reshape({parts}, -1, *x.shape[1:]), {xs})
-# f(part): what {} of {size} add up to
-sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))",
-        size / parts.max(1)
+        "parts = jax.tree.map(lambda x: {parted}, {xs})
+# f(part): what {of_part} of {size} add up to{what}
+like = jax.eval_shape(f, jax.tree.map(lambda x: x[0], parts)){first}
+zeros = jax.tree.map(lambda s: jax.numpy.zeros(s.shape, s.dtype), like)
+{adding}"
     )
 }
 

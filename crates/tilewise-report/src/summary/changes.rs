@@ -141,6 +141,9 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         let effects = [
             limit.filter(|limit| held > *limit).map(|limit| fit(after, limit, is_uncertain(one.saving))),
             Some(slowdown(one, costs[at])),
+            in_more_parts(&one.finding)
+                .filter(|_| planned.is_empty())
+                .map(|(parts, more)| format!("{parts} parts: about {}", bytes(after.saturating_sub(more)))),
         ];
         planned.push(PlannedChange {
             task: said.task,
@@ -268,6 +271,14 @@ fn fitting(found: &FittingSize) -> String {
         other => format!("about {fits} instead of {size} in {}", self::axis(other)),
     };
     format!("{smaller}, or {} devices", grouped(*devices))
+}
+
+/// A larger number of parts than advised, and the bytes that it frees beyond those.
+fn in_more_parts(finding: &Finding) -> Option<(u64, u64)> {
+    match finding {
+        Finding::LargeDimension(found) => found.more,
+        _ => None,
+    }
 }
 
 /// Whether bytes fit: of 67 bounds that a compiler was asked about, 65 were exceeded by less than a half

@@ -51,7 +51,10 @@ fn parts_may_end_where_they_are_added_up() {
     assert!(said.contains("up to where their results are added up"), "{said}");
     let expected = "parts = jax.tree.map(lambda x: x.reshape(2, -1, *x.shape[1:]), x)
 # f(part): what 512 of 1024 add up to
-sums = jax.tree.map(lambda y: y.sum(0), jax.lax.map(jax.checkpoint(f), parts))";
+like = jax.eval_shape(f, jax.tree.map(lambda x: x[0], parts))
+zeros = jax.tree.map(lambda s: jax.numpy.zeros(s.shape, s.dtype), like)
+add = lambda sums, part: (jax.tree.map(jax.numpy.add, sums, jax.checkpoint(f)(part)), None)
+sums, _ = jax.lax.scan(add, zeros, parts)";
     assert!(code(&found[0]).is_some_and(|code| code.ends_with(expected)), "{:?}", code(&found[0]));
     // A mean that is taken off in the forward pass joins each.
     assert_eq!(first(&text("jvp()")), None);

@@ -127,6 +127,8 @@ pub enum RowOperation {
     Gather {
         /// The argument that they come from; `None` if unknown.
         table: Option<String>,
+        /// The columns' dimension number in that argument, if it isn't the last.
+        dimension: Option<usize>,
         /// Whether they are scattered in the end; `None` if unknown.
         is_scattered: Option<bool>,
     },
@@ -325,6 +327,8 @@ pub struct LargeDimension {
     pub joint: Option<Joint>,
     /// Whether the number of parts was raised because the program doesn't fit in fewer.
     pub is_to_fit: bool,
+    /// A larger number of parts, and the bytes that it frees beyond those of the advised number, if these are many.
+    pub more: Option<(u64, u64)>,
     /// The compiled function; `None` if it can't run in parts as a whole, or takes more than arrays.
     pub function: Option<String>,
     /// The function in parts; `None` if that may compute something else.
@@ -339,6 +343,8 @@ pub struct Joint {
     pub source: Option<SourceLine>,
     /// Whether they are added up, rather than their rows put together.
     pub are_sums: bool,
+    /// Whether results have rows of each sample.
+    pub has_rows: bool,
 }
 
 /// Treatment of gradients where a batch is taken in parts.

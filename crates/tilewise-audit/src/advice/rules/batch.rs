@@ -24,6 +24,9 @@ use tilewise_hlo::{Instruction, Opcode};
 /// Parts in the code, if no more are needed: what remains of a halved array is still the largest.
 const PARTS: u64 = 8;
 
+/// Parts whose figure is told beside that of few.
+const MANY_PARTS: u64 = 16;
+
 /// Maximum number of parts tried if no usual number of parts divides the batch.
 const MOST_EACH: u64 = 64;
 
@@ -52,9 +55,12 @@ pub(super) struct Batch<'a, 'm> {
     pub(super) freed: u64,
     /// Whether there are more parts than help, because the program doesn't fit with fewer.
     pub(super) is_to_fit: bool,
+    /// A larger number of parts, and the bytes that it frees beyond those, if they are many.
+    pub(super) more: Option<(u64, u64)>,
     pub(super) gradients: GradientSums,
-    /// Whether all results begin with it.
+    /// Whether all results begin with it, and whether one does.
     pub(super) is_in_all_results: bool,
+    pub(super) is_in_a_result: bool,
     /// Whether each sample has random numbers of its own.
     is_drawn: bool,
     /// The function in parts, if that is known to compute the same.
@@ -86,12 +92,21 @@ impl<'a, 'm> Batch<'a, 'm> {
             return None;
         }
         let (size, is_made) = (found.size, found.is_made);
-        let joined = found.joined.and_then(|(at, how)| Some((program.module.instruction(at)?, how)));
+        let mut joined = found.joined.and_then(|(at, how)| Some((program.module.instruction(at)?, how)));
         if nodes_of(program, size).is_some() {
             return None;
         }
-        if !program.has_gradient && !is_made && joined.is_none() && found.renews_state(program) {
-            return None;
+        // Without a gradient, calls for parts would return parts of sums, rank a part, or read another state: inside one call,
+        // the parts' sums are added up and their rows put together.
+        if !program.has_gradient && !is_made && joined.is_none() {
+            let inside = match found.is_in_all_results(program) {
+                true => found.ranked.map(|at| (at, Joint::Rows)),
+                false => found.added.map(|at| (at, Joint::Sums)),
+            };
+            joined = inside.and_then(|(at, how)| Some((program.module.instruction(at)?, how)));
+            if joined.is_none() && found.renews_state(program) {
+                return None;
+            }
         }
         let places: Places = program
             .temporaries()
@@ -125,6 +140,10 @@ impl<'a, 'm> Batch<'a, 'm> {
         // It fits even if a tenth less is freed.
         let fitting = more.map(taken).find(|(_, _, freed)| program.fits_without(freed / 10 * 9));
         let (parts, buffers, freed) = fitting.unwrap_or_else(|| taken(helping));
+        let many = [MANY_PARTS, PARTS]
+            .into_iter()
+            .find(|many| *many > parts && size.is_multiple_of(*many) && size / many >= ROWS);
+        let more = many.map(|many| (many, taken(many).2.saturating_sub(freed))).filter(|(_, more)| *more > freed / 4);
         let inputs = named(program, &found.inputs);
         let (largest, place) = *of_peak.iter().max_by_key(|(array, _)| (array.bytes, array.bounds.len()))?;
         let is_to_fit = parts > helping;
@@ -150,8 +169,10 @@ impl<'a, 'm> Batch<'a, 'm> {
             buffers,
             freed,
             is_to_fit,
+            more,
             gradients,
             is_in_all_results,
+            is_in_a_result: found.is_in_a_result(program),
             is_drawn,
             in_parts,
             smaller,

@@ -51,10 +51,13 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         is_known: true,
         arrays: batch.buffers.len(),
         is_made: batch.is_made,
-        joint: batch
-            .joined
-            .map(|(at, how)| Joint { source: traced(program.flow, &at).1, are_sums: how == split::Joint::Sums }),
+        joint: batch.joined.map(|(at, how)| Joint {
+            source: traced(program.flow, &at).1,
+            are_sums: how == split::Joint::Sums,
+            has_rows: batch.is_in_a_result,
+        }),
         is_to_fit: batch.is_to_fit,
+        more: batch.more,
         // Other libraries' functions take more than arrays; without a gradient, a result that isn't each sample's can't
         // be split.
         function: Some(program.function().to_owned()).filter(|_| {
@@ -65,7 +68,9 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, program.advised(batch.largest));
     let proposal = proposal.at_most(batch.buffers.iter().copied()).bound();
-    Proposal { parts: Some(batch.parts), estimate: Some(batch.freed), is_of_pairs: batch.is_of_pairs, ..proposal }
+    let (parts, estimate) = (Some(batch.parts), Some(batch.freed));
+    let joint = batch.joined.map(|(at, _)| at.index());
+    Proposal { parts, estimate, is_of_pairs: batch.is_of_pairs, joint, ..proposal }
 }
 
 /// The proposal for a message: a leading dimension of most listed temporaries that no other rule covers.
@@ -107,6 +112,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         is_known: false,
         arrays: split().count(),
         is_made: false,
+        more: None,
         joint: None,
         is_to_fit: false,
         function: None,

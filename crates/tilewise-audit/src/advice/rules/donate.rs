@@ -2,7 +2,7 @@
 
 use crate::{
     advice::{
-        change::{Saving, Target},
+        change::Target,
         evidence::{ArrayFact, Evidence},
         finding::{Finding, Jit, UndonatedState},
         message::MessageModel,
@@ -103,18 +103,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
     let saved = if evidence.results().is_empty() { own } else { own.min(matched) };
     let about = updated.iter().max_by_key(|argument| argument.bytes()).map(|largest| largest.advised(evidence));
     let finding = Finding::UndonatedState(UndonatedState { roots: Vec::new(), jit: None });
-    let (target, buffers) = (Target::Argument, BufferChanges::default());
-    (saved > 0).then_some(Proposal {
-        finding,
-        target,
-        about,
-        buffers,
-        estimate: Some(saved),
-        of_listed: None,
-        saving: Saving::AtMost,
-        parts: None,
-        is_of_pairs: false,
-    })
+    (saved > 0).then(|| Proposal { estimate: Some(saved), ..Proposal::new(finding, Target::Argument, about).bound() })
 }
 
 /// Bytes of results that reuse arguments' memory once these parameters of the Python function are donated: JAX donates

@@ -56,6 +56,10 @@ pub(crate) struct Split<'p> {
     pub(crate) is_of_pairs: bool,
     /// The first instruction that joins its positions, and how.
     pub(crate) joined: Option<(usize, Joint)>,
+    /// The first instruction that adds its positions up.
+    pub(crate) added: Option<usize>,
+    /// The first instruction that ranks them.
+    pub(crate) ranked: Option<usize>,
     /// Arrays that depend on the position, and arrays that follow from joined positions.
     each: Reached,
     after: Reached,
@@ -112,6 +116,8 @@ impl<'p> Split<'p> {
             is_made: false,
             is_of_pairs,
             joined: None,
+            added: None,
+            ranked: None,
             each: nothing.clone(),
             after: nothing.clone(),
             whole: nothing,
@@ -184,6 +190,14 @@ impl<'p> Split<'p> {
         root.is_some_and(|root| {
             (0..self.axes.leaves(root.index()))
                 .all(|leaf| self.places(&root, leaf).any(|dimension| dimension == 0) || self.repeats(&root, leaf))
+        })
+    }
+
+    /// Whether one of the program's results begins with it.
+    pub(crate) fn is_in_a_result(&self, program: &ProgramModel<'_>) -> bool {
+        let root = program.module.entry().and_then(|entry| entry.root());
+        root.is_some_and(|root| {
+            (0..self.axes.leaves(root.index())).any(|leaf| self.places(&root, leaf).any(|dimension| dimension == 0))
         })
     }
 

@@ -248,6 +248,11 @@ impl<'p, 'm> Walk<'p, 'm> {
                 joints.insert(self.outermost(&at));
             }
         }
+        // A maximum is no sum of the parts' own.
+        let adds = |at: &usize| self.instruction(*at).is_some_and(|at| adds_up(&at));
+        split.added = adding.iter().min().copied().filter(|_| adding.iter().all(adds));
+        let sorts = |at: &usize| self.instruction(*at).is_some_and(|at| at.opcode() == Opcode::Sort);
+        split.ranked = ranked.iter().map(|(at, _)| *at).find(sorts);
         let stops = |at: usize| split.after.has_any(at);
         let of_sums = split.axes.reach(sums.iter().copied(), &stops);
         let of_others = split.axes.reach(others.iter().copied(), &stops);
@@ -388,6 +393,12 @@ enum End {
     All,
     /// They meet.
     Joint,
+}
+
+/// Whether a reduction, a scatter or a product adds up.
+fn adds_up(at: &Instruction<'_>) -> bool {
+    let mut calls = at.calls().filter_map(|call| call.computation()?.root()).peekable();
+    calls.peek().is_none() || calls.all(|root| root.opcode() == Opcode::Add)
 }
 
 /// Whether a reduction is an `or` of predicates, each shifted to its position's bit.
