@@ -12,7 +12,10 @@ use crate::{
     program::{any_fused, bounds, elements, is_input, is_softmax, name, scores, softened, sorted},
 };
 use foldhash::HashSet;
-use tilewise_hlo::{Instruction, Opcode, dataflow::Use};
+use tilewise_hlo::{
+    Instruction, Opcode,
+    dataflow::{AxisId, Use},
+};
 
 /// Number of blocks of rows.
 const BLOCKS: u64 = 16;
@@ -61,9 +64,16 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         .map(|array| elements(&array.bounds))
         .chain(scores.keys().copied())
         .collect();
+    // Of positions that meet themselves, what each pair has more than one number of, such as an embedding of their distance.
+    let met: HashSet<AxisId> = program
+        .temporaries()
+        .filter(|array| pairs.contains(&elements(&array.bounds)))
+        .flat_map(|array| met_twice(program, array))
+        .collect();
     let is_alike = |array: &&LiveArray<'m>| {
         let is_copied = || given.contains(&array.bounds) && array.instruction.opcode() != Opcode::Fusion;
-        pairs.contains(&elements(&array.bounds)) && !is_copied()
+        let is_of_met = || met_twice(program, array).iter().any(|axis| met.contains(axis));
+        (pairs.contains(&elements(&array.bounds)) || is_of_met()) && !is_copied()
     };
     let largest = program.peak_temporaries().filter(is_alike).max_by_key(|array| array.bytes)?;
     let count = elements(&largest.bounds);
@@ -76,7 +86,12 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         });
         (queries.unwrap_or(count / keys), *keys)
     });
-    let (rows, columns) = of_scores.or_else(|| {
+    let all = program.flow.axes().all();
+    let of_met = || {
+        let axis = met_twice(program, largest).into_iter().find(|axis| met.contains(axis))?;
+        Some((all[axis].size, all[axis].size))
+    };
+    let (rows, columns) = of_scores.or_else(of_met).or_else(|| {
         let mut sizes = largest.bounds.iter().copied().filter(|size| rows.contains(size));
         Some((sizes.next()?, sizes.next()?))
     })?;
@@ -90,6 +105,14 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let finding = AllPairs { rows, columns, blocks: BLOCKS, has_gradient: program.has_gradient };
     let proposal = Proposal::new(Finding::AllPairs(finding), Target::Value, program.advised(largest)).bound();
     Some(proposal.at_most(alike().map(|array| (array.buffer, array.bytes / BLOCKS))))
+}
+
+/// The axes that an array has twice: along one of its dimensions each, or of both in one.
+fn met_twice(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Vec<AxisId> {
+    let Some((at, leaf)) = program.flow.told(array.position) else { return Vec::new() };
+    let mut axes: Vec<AxisId> = program.flow.axes().of_array(&at, leaf).flatten().copied().collect();
+    axes.sort_unstable();
+    axes.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
 }
 
 /// Whether the program returns a matrix, or an operation needs all of it at once, such as a solve.
