@@ -37,6 +37,9 @@ const NEAR: usize = 12;
 
 const SAVES: [&str; 4] = ["save", "saves", "saving", "saved"];
 
+/// What is saved otherwise than in a file.
+const SPARED: [&str; 5] = ["memory", "vram", "ram", "space", "time"];
+
 const EVALUATIONS: [&str; 5] = ["evaluation", "evaluating", "evaluates", "validation", "validating"];
 
 const LOADS: [&str; 10] = [
@@ -105,8 +108,11 @@ pub(crate) fn occasion(lower: &str) -> Option<Occasion> {
         let found = places.into_iter().find_map(|at| {
             let near = &words[at + 1..words.len().min(at + 1 + NEAR)];
             let has = |known: &[&str]| near.iter().any(|word| known.contains(word));
+            let ends = near.last().is_some_and(|word| SAVES.contains(word));
             match () {
-                () if has(&SAVES) && has(&WEIGHTS) => Some(Occasion::Save),
+                () if near.windows(2).any(|pair| SAVES.contains(&pair[0]) && !SPARED.contains(&pair[1])) || ends => {
+                    Some(Occasion::Save)
+                }
                 () if has(&EVALUATIONS) => Some(Occasion::Evaluation),
                 () if has(&LOADS) && has(&WEIGHTS) => Some(Occasion::Load),
                 () if has(&INITIALIZATIONS) && has(&WEIGHTS) => Some(Occasion::Weights),
@@ -274,6 +280,7 @@ mod tests {
             ("training works when the model is loaded in 8 bits", None),
             ("it dies at step 20 of training", None),
             ("i load the model, then train, and it fails", None),
+            ("it fails at once, though it saves memory as it should", None),
             ("runtimeerror: error(s) when loading state", None),
             ("it runs out of memory during evaluation after the first epoch", Some(Occasion::Evaluation)),
             ("it dies when it saves a checkpoint at the end of the first epoch", Some(Occasion::Save)),

@@ -181,7 +181,12 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
         return advice;
     }
-    let settings: Vec<Setting> = message.job.settings.iter().filter(is_lowerable).cloned().collect();
+    let mut settings: Vec<Setting> = message.job.settings.iter().filter(is_lowerable).cloned().collect();
+    if settings.is_empty() && message.server.is_none() {
+        let sizes = sizes_of_inputs(listing).unwrap_or_default();
+        let named = |size: &u64| message.job.sizes.iter().find(|setting| setting.value == *size).cloned();
+        settings = sizes.iter().filter_map(named).collect();
+    }
     let samples =
         message.job.elements_of_samples().filter(|elements| *elements < FEW && listing.allocations.is_empty());
     // Where a state is divided already, a part of it may be less than what a batch makes.

@@ -49,6 +49,8 @@ const REMOTE: [&str; 3] = ["/job:tpu_worker", "XRTCompile", "XRTExecute"];
 pub struct Job {
     /// Its batch and lengths, batches first; of a server its own settings.
     pub settings: Vec<Setting>,
+    /// Sizes of inputs by other names, each with one value.
+    pub sizes: Vec<Setting>,
     /// Whether a smaller batch is ruled out: it is 1, or the text tells that others ended the same.
     pub is_batch_ruled_out: bool,
     /// Whether steps ran before the failure.
@@ -135,6 +137,7 @@ impl Job {
         Self {
             is_batch_ruled_out: settings::has_batch_of_one(&settings) || trials::are_batches_in_vain(&lower),
             settings,
+            sizes: settings::sizes(text),
             has_run,
             grows,
             rise: Rise::of(log),

@@ -76,12 +76,12 @@ pub(super) fn has_batch_of_one(settings: &[Setting]) -> bool {
 pub(super) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
     let mut found;
     if server.is_some() {
-        found = only(named(text, &OF_SERVERS));
+        found = only(named(text, |name| is_one_of(name, &OF_SERVERS)));
         found.sort_by_key(|setting| OF_SERVERS.iter().position(|name| option(&setting.name) == *name));
         found.dedup_by_key(|setting| option(&setting.name));
         found.truncate(MOST_OF_SERVERS);
     } else {
-        let all = named(text, &NAMES);
+        let all = named(text, is_of_samples);
         // Where batches were tried, the length of a sample is no first guess.
         let are_tried = all.iter().any(|(setting, is_only)| !is_only && setting.is_of_batch());
         found = if are_tried { Vec::new() } else { only(all) };
@@ -92,13 +92,38 @@ pub(super) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
     found
 }
 
+/// Parts of names of a model's own sizes, and of what isn't a size.
+const OTHERS: [&str; 36] = [
+    "hidden", "dim", "model", "vocab", "head", "unit", "feature", "channel", "layer", "expert", "embed", "ffn",
+    "width", "depth", "class", "rank", "seed", "port", "step", "epoch", "iter", "worker", "device", "gpu", "tpu",
+    "core", "node", "version", "interval", "every", "time", "warmup", "dump", "xla", "bytes", "mem",
+];
+
+/// Other settings of inputs that a text names, by their form alone: `max_msa 512`, `num_rays=4096`.
+pub(super) fn sizes(text: &str) -> Vec<Setting> {
+    /// Smaller ones stand for too much else.
+    const LEAST: u64 = 32;
+    let is_size = |name: &str| name.contains('_') && name.len() > 4 && !OTHERS.iter().any(|other| name.contains(other));
+    let all = only(named(text, is_size));
+    all.into_iter().filter(|setting| setting.value >= LEAST && setting.name != setting.name.to_uppercase()).collect()
+}
+
 /// The settings that have one value in a text.
 fn only(all: Vec<(Setting, bool)>) -> Vec<Setting> {
     all.into_iter().filter_map(|(setting, is_only)| is_only.then_some(setting)).collect()
 }
 
-/// The settings of these names in a text, and whether each has one value.
-fn named(text: &str, names: &[&str]) -> Vec<(Setting, bool)> {
+fn is_one_of(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|known| is_named(name, known))
+}
+
+fn is_of_samples(name: &str) -> bool {
+    // A batch may be of a part of the data: `batchsize_train`.
+    is_one_of(name, &NAMES) || ["batch_size_", "batchsize_"].iter().any(|at| name.starts_with(at))
+}
+
+/// The settings in a text whose names, in lower case and with underscores, are known, and whether each has one value.
+fn named(text: &str, is_known: impl Fn(&str) -> bool) -> Vec<(Setting, bool)> {
     let end = (0..=SEARCHED.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let text = &text[..end];
     let mut found: Vec<(Setting, bool)> = Vec::new();
@@ -113,16 +138,12 @@ fn named(text: &str, names: &[&str]) -> Vec<(Setting, bool)> {
         past = end;
         let name = &text[start..end];
         let lower = option(name);
-        // A batch may be of a part of the data: `batchsize_train`.
-        let is_of_part =
-            || names.contains(&"batch") && ["batch_size_", "batchsize_"].iter().any(|at| lower.starts_with(at));
-        let is_one = names.iter().any(|known| is_named(&lower, known)) || is_of_part();
         // `dataset.batch(32)`
         let called = || {
             let digits = text[end..].strip_prefix('(').filter(|_| lower == "batch" && text[..start].ends_with('.'))?;
             digits.split_once(')')?.0.parse().ok().filter(|size| *size > 0)
         };
-        let set = is_one.then(|| value(&text[end..], lower.contains('_')).or_else(called)).flatten();
+        let set = is_known(&lower).then(|| value(&text[end..], lower.contains('_')).or_else(called)).flatten();
         let Some(value) = set else { continue };
         match found.iter_mut().find(|(setting, _)| setting.name == name) {
             Some((setting, is_only)) => *is_only &= setting.value == value,

@@ -220,14 +220,15 @@ pub(super) fn to_shrink(Shrink { is_of_temporaries, percent, is_least, .. }: Shr
 
 /// Advice where the job's flags don't reach the compiler, so that there is no dump.
 fn less_at_once(why: &str, about: &Recommendation) -> Words {
-    let (kept, task) = match about.framework {
-        Some(Framework::TensorFlow) => (
-            ", or recompute what a gradient keeps",
-            "Take fewer or shorter samples at once (`tf.recompute_grad` keeps less)",
-        ),
-        _ => ("", "Take fewer or shorter samples at once"),
+    let (kept, code) = match about.framework {
+        Some(Framework::TensorFlow) => (", or recompute what a gradient keeps", " (`tf.recompute_grad` keeps less)"),
+        _ => ("", ""),
     };
-    Words::new(format!("Take fewer samples, or shorter ones, at once{kept}: {why}")).task(task)
+    let (all, short) = match about.is_batch_ruled_out {
+        true => ("Take shorter samples", "Take shorter samples"),
+        false => ("Take fewer samples, or shorter ones, at once", "Take fewer or shorter samples at once"),
+    };
+    Words::new(format!("{all}{kept}: {why}")).task(format!("{short}{code}"))
 }
 
 /// The way to train with a smaller batch and as many samples in a step.
