@@ -37,7 +37,7 @@ const NEAR: usize = 12;
 
 const SAVES: [&str; 4] = ["save", "saves", "saving", "saved"];
 
-/// What is saved otherwise than in a file.
+/// Savings for which no file is written.
 const SPARED: [&str; 5] = ["memory", "vram", "ram", "space", "time"];
 
 const EVALUATIONS: [&str; 5] = ["evaluation", "evaluating", "evaluates", "validation", "validating"];

@@ -18,7 +18,7 @@ use std::cmp::Reverse;
 const WORTHWHILE: u64 = 100;
 /// A proposal that takes the program apart has to free more than a tenth, if the program fits without it.
 const WORTH_TAKING_APART: u64 = 10;
-/// What each device holds whole is divided if that frees more than a quarter, though the program fits.
+/// Arrays that each device holds whole are divided if that frees more than a quarter, though the program fits.
 const MUCH_OF_WHOLE: u64 = 4;
 /// Maximum number of recommendations: readers stop here.
 const MOST: usize = 5;

@@ -24,8 +24,12 @@ y = jax.lax.map({open}of_query{close}, queries"
     } else {
         let why = "it has a number for each two rows of the input, and what is made of its rows, such as their sums, needs \
                    one block at a time";
+        let lines = match &about.edited {
+            Some(lines) if !lines.more.is_empty() => "what these lines".to_owned(),
+            _ => "what your lines".to_owned(),
+        };
         let code = format!(
-            "# of_row(x): what is made of the row of one x, such as its sum
+            "# of_row(x): {lines} make of the row of one x, such as its sum
 sums = jax.lax.map({open}of_row{close}, xs"
         );
         ("rows", why, code)

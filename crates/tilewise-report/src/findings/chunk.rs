@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, JAX_AND_NUMPY, is_name, tuple},
+    code::{JAX, is_name, tuple},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
 use crate::style::bytes;
@@ -85,10 +85,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         return words.jax(about, JAX, code);
     }
     if finding.gradients == GradientSums::OfEach {
-        let code = "# of_part(params, part): what the step makes of the gradients of one part, such as the sum of the clipped ones
-add = lambda sums, part: (jax.tree.map(jnp.add, sums, of_part(params, part)), None)
-sums, _ = jax.lax.scan(add, zeros, parts)  # parts: the batch, [parts, …]; zeros: as of_part's result";
-        return words.jax(about, JAX_AND_NUMPY, code);
+        return words.jax(about, JAX, added_up(finding, "f", &arrays(finding, None), parts));
     }
     let is_of_call = finding.gradients == GradientSums::None;
     match (&finding.in_parts, microbatch(finding, about, parts)) {
@@ -267,17 +264,7 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
         [key] if is_name(key) => format!("jax.random.split({key}, {size})"),
         _ => format!("jax.numpy.arange({size})"),
     });
-    let leads = |at: usize, names: &[String]| at == 0 && names.iter().all(|name| is_name(name));
-    let xs: Vec<&String> = if finding.inputs.iter().all(|(at, names)| leads(*at, names)) {
-        made.iter().chain(finding.inputs.iter().flat_map(|(_, names)| names)).collect()
-    } else {
-        Vec::new()
-    };
-    let xs = match &xs[..] {
-        [] => "xs".to_owned(),
-        [one] => (*one).clone(),
-        all => format!("({})", tuple(all.iter())),
-    };
+    let xs = arrays(finding, made);
     Words::new(format!(
         "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: {}{itself}{then}",
         most(finding, about)
@@ -304,6 +291,19 @@ fn task_of_functions(finding: &LargeDimension, parts: u64) -> String {
         names => format!("{size} {} of {}", positions(finding), quoted(names)),
     };
     format!("Take the {what} in {parts} parts")
+}
+
+/// The arrays that are taken apart, as code has them, with what the program makes; `xs` where they have no names.
+fn arrays(finding: &LargeDimension, made: Option<String>) -> String {
+    let leads = |at: usize, names: &[String]| at == 0 && names.iter().all(|name| is_name(name));
+    let are_named = finding.inputs.iter().all(|(at, names)| leads(*at, names));
+    let names = finding.inputs.iter().filter(|_| are_named).flat_map(|(_, names)| names);
+    let all: Vec<&String> = made.iter().filter(|_| are_named).chain(names).collect();
+    match &all[..] {
+        [] => "xs".to_owned(),
+        [one] => (*one).clone(),
+        all => format!("({})", tuple(all.iter())),
+    }
 }
 
 /// Code for sums over parts.

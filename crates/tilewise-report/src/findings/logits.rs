@@ -44,11 +44,11 @@ losses = jax.lax.map(loss_of, tokens, batch_size={chunk}).reshape(hidden.shape[:
     format!(
         "{head}@jax.checkpoint
 def loss_of(token):  # your own loss, of one token
-    hidden, label = token  # hidden: what the head multiplies (of Hugging Face: output_hidden_states=True, the last)
+    hidden, label = token  # hidden: what the head multiplies
     logits = (hidden @ head).astype(jnp.float32){cap}
     {of_token}
 tokens = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (hidden, labels))
-losses = jax.lax.map(loss_of, tokens, batch_size={chunk}).reshape(labels.shape)  # of tokens that count: (losses * mask).sum() / mask.sum()"
+losses = jax.lax.map(loss_of, tokens, batch_size={chunk}).reshape(labels.shape)  # of each token; add up as yours are"
     )
 }
 

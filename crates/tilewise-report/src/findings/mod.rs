@@ -196,7 +196,7 @@ pub fn words(about: &Recommendation) -> Words {
             | Finding::ExhaustedRematerialization
     );
     if recomputes && about.framework == Some(Framework::Jax) {
-        words.caveat.get_or_insert_with(|| checkpoint::BY_TIME.to_owned());
+        words.sentence += &format!("; {}", checkpoint::BY_TIME);
     }
     if let Some(more) = extrapolated(about) {
         words.sentence += &format!("; {more}");

@@ -183,6 +183,10 @@ impl<'a> Screen<'a> {
                 own.clear();
                 self.write_change(label, change, false, &mut own)?;
                 if at == 0 && !self.is_folded && change.code().is_some() {
+                    let mut place = Vec::new();
+                    self.write_place(change, &mut place)?;
+                    let has_room = count(&lines) + count(&own) + count(&place) + count(&needed) < room;
+                    own.extend(place.into_iter().filter(|_| has_room));
                     writeln!(own, "{}", styled(FAINT, "        code below"))?;
                 }
             }
@@ -323,8 +327,19 @@ impl<'a> Screen<'a> {
                 None => Ok(()),
             };
         }
+        self.write_place(change, out)?;
+        self.write_lines(&change.code().unwrap_or_default(), out)?;
+        match &change.caveat {
+            Some(caveat) => write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out),
+            None => Ok(()),
+        }
+    }
+
+    /// The lines to change.
+    fn write_place(&self, change: &PlannedChange<'_>, out: &mut dyn Write) -> io::Result<()> {
         if !change.place.is_empty() {
-            writeln!(out, "{indent}{}", styled(FAINT, cut(&format!("at {}", change.place), width)))?;
+            let place = cut(&format!("at {}", change.place), self.terminal.width);
+            writeln!(out, "{:CHANGE$}{}", "", styled(FAINT, place))?;
         }
         // One line needs no second quote.
         let is_told = |text: &String| self.causes.iter().any(|cause| cause.quote.as_ref() == Some(text));
@@ -332,11 +347,7 @@ impl<'a> Screen<'a> {
         for (line, text) in quoted.filter(|(_, text)| change.lines.len() > 1 || !is_told(text)) {
             self.write_quote(line, text, CHANGE, out)?;
         }
-        self.write_lines(&change.code().unwrap_or_default(), out)?;
-        match &change.caveat {
-            Some(caveat) => write_wrapped(&format!("({caveat})"), FAINT, [&indent; 2], width, out),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Code below a change.
