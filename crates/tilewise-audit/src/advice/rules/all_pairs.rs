@@ -65,10 +65,14 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         .chain(scores.keys().copied())
         .collect();
     // Of positions that meet themselves, what each pair has more than one number of, such as an embedding of their distance.
+    // A loop that carries pairs has them as its state.
+    let carried = program.temporaries().filter(|array| array.instruction.opcode() == Opcode::While);
+    let carried: HashSet<AxisId> = carried.flat_map(|array| met_twice(program, array)).collect();
     let met: HashSet<AxisId> = program
         .temporaries()
         .filter(|array| pairs.contains(&elements(&array.bounds)))
         .flat_map(|array| met_twice(program, array))
+        .filter(|axis| !carried.contains(axis))
         .collect();
     let is_alike = |array: &&LiveArray<'m>| {
         let is_copied = || given.contains(&array.bounds) && array.instruction.opcode() != Opcode::Fusion;
