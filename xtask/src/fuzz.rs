@@ -90,8 +90,8 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     drop(nightly_switches);
 
     if one.is_none() {
-        eprintln!("\n== inputs of a gigabyte, and a program cut at many places");
-        let packages = ["--package", "tilewise-cli", "--package", "tilewise-audit"];
+        eprintln!("\n== inputs of a gigabyte, a program cut at many places, and many pairs of layouts");
+        let packages = ["tilewise-cli", "tilewise-audit", "tilewise-relayout"].map(|name| ["--package", name]).concat();
         let large = cmd!(shell, "cargo test --release {packages...} --test it -- --ignored").run();
         if large.is_err() {
             failed.push("tests of hostile inputs");

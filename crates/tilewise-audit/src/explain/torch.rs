@@ -140,7 +140,7 @@ fn less(message: &Message, figures: &Figures) -> ElsewhereFinding {
             ServerLength(server)
         }
         _ if !is_of_weights
-            && (message.job.lacks_no_grad || is_evaluated && message.job.lacks_no_grad_beside_eval)
+            && (message.job.lacks_no_grad || is_evaluated && message.job.evaluates_with_grad)
             && message.server.is_none() =>
         {
             NoGradients

@@ -1,6 +1,7 @@
 //! A program: read from the bytes of a file, its arrays sized, its instructions named.
 
 mod axis_name;
+mod axis_signs;
 mod carry;
 mod causes;
 mod content;
@@ -18,6 +19,7 @@ mod softmax;
 mod weights;
 
 pub use axis_name::{AxisName, NamedAxis};
+pub(crate) use axis_signs::twice;
 pub(crate) use carry::{Carry, body};
 pub use causes::{Cause, causes};
 pub(crate) use content::for_tpu;

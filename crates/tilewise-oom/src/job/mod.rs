@@ -7,6 +7,7 @@ mod host;
 mod kept;
 mod model;
 mod names;
+mod no_grad;
 mod pool_settings;
 mod processes;
 mod replicated;
@@ -102,7 +103,7 @@ pub struct Job {
     /// Whether the text has code that calls a PyTorch model, takes no gradient, and doesn't switch gradients off.
     pub lacks_no_grad: bool,
     /// Whether the text has code that evaluates a PyTorch model in a loop, and none that switches gradients off.
-    pub lacks_no_grad_beside_eval: bool,
+    pub evaluates_with_grad: bool,
     /// Tokens of an input that is longer than the model's, and the most that this was trained for.
     pub long_input: Option<[u64; 2]>,
     /// Whether the text tells that a compiled function closes over an array.
@@ -162,8 +163,8 @@ impl Job {
             counts: counts(&lower),
             mapped: mapped(log),
             shows_step: log.contains(".backward("),
-            lacks_no_grad: lacks_no_grad(log),
-            lacks_no_grad_beside_eval: lacks_no_grad_beside_eval(log),
+            lacks_no_grad: no_grad::is_lacking(log),
+            evaluates_with_grad: no_grad::is_lacking_beside_eval(log),
             long_input: long_input(text),
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             worked: Worked::of(&lower),
@@ -234,43 +235,6 @@ fn mapped(log: &str) -> Option<String> {
     })
 }
 
-/// Whether code of PyTorch's evaluates a model in a loop of its own, and doesn't switch gradients off. Trainers of libraries do.
-fn lacks_no_grad_beside_eval(log: &str) -> bool {
-    const OFF: [&str; 5] = ["no_grad", "inference_mode", "set_grad_enabled", "Trainer", "trainer"];
-    let log = tail(log, SEARCHED);
-    log.contains(".eval()") && log.contains("for ") && !OFF.iter().any(|sign| log.contains(sign))
-}
-
-/// Whether code of PyTorch's loads a model and calls it, takes no gradient, and doesn't switch them off. Generation and pipelines
-/// of libraries switch them off themselves.
-fn lacks_no_grad(log: &str) -> bool {
-    const GRADIENTS: [&str; 11] = [
-        ".backward(",
-        "optimizer",
-        "optim.",
-        "Trainer",
-        "training_step",
-        "no_grad",
-        "inference_mode",
-        "set_grad_enabled",
-        ".generate(",
-        "ipeline(",
-        "Pipeline",
-    ];
-    const CALLS: [&str; 4] = ["(", ".forward(", ".decode(", ".encode("];
-    let log = tail(log, SEARCHED);
-    let lines: Vec<&str> = log.lines().map(str::trim_start).filter(|line| !line.starts_with('#')).collect();
-    let has = |sign: &str| lines.iter().any(|line| line.contains(sign));
-    if !has("import torch") || GRADIENTS.into_iter().any(has) {
-        return false;
-    }
-    let model = lines.iter().find_map(|line| {
-        let (name, made) = line.split_once('=')?;
-        made.contains(".from_pretrained(").then_some(name.trim())
-    });
-    model.is_some_and(|name| !name.is_empty() && CALLS.iter().any(|call| has(&format!("= {name}{call}"))))
-}
-
 /// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.
 fn dump_of(text: &str) -> Option<String> {
     let (_, folder) = text.split_once("--xla_dump_to=")?;
@@ -321,15 +285,6 @@ mod tests {
         assert_eq!(mapped("y = jax.vmap(jax.grad(loss))(xs)").as_deref(), Some("f"));
         assert_eq!((mapped("y = nn.vmap(Critic)(x)"), mapped("# y = vmap(f)(x)")), (None, None));
         assert_eq!((mapped("op_name=\"vmap(f)\""), mapped("it is a vmap(f)")), (None, None));
-    }
-
-    #[test]
-    fn code_without_gradients() {
-        let code = "import torch\nvae = VAE.from_pretrained('x')\nvae.to('cuda')\nx = vae.decode(y)[0]\n";
-        assert!(lacks_no_grad(code));
-        for none in ["with torch.no_grad():", "loss.backward()", "pipeline(x)"] {
-            assert!(!lacks_no_grad(&[code, none].concat()), "{none}");
-        }
     }
 
     #[test]

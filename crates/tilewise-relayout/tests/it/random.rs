@@ -76,7 +76,7 @@ fn random_pairs() {
 #[test]
 #[ignore = "minutes long"]
 fn many_random_pairs() {
-    for seed in 1..40 {
+    for seed in 1..10 {
         check(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed), 4000);
     }
 }

@@ -9,7 +9,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{any_fused, bounds, elements, is_input, is_softmax, name, scores, softened, sorted},
+    program::{any_fused, bounds, elements, is_input, is_softmax, name, scores, softened, sorted, twice},
 };
 use foldhash::HashSet;
 use tilewise_hlo::{
@@ -111,12 +111,10 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     Some(proposal.at_most(alike().map(|array| (array.buffer, array.bytes / BLOCKS))))
 }
 
-/// The axes that an array has twice: along one of its dimensions each, or of both in one.
+/// The axes that an array has twice.
 fn met_twice(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Vec<AxisId> {
-    let Some((at, leaf)) = program.flow.told(array.position) else { return Vec::new() };
-    let mut axes: Vec<AxisId> = program.flow.axes().of_array(&at, leaf).flatten().copied().collect();
-    axes.sort_unstable();
-    axes.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
+    let told = program.flow.told(array.position);
+    told.map(|(at, leaf)| twice(program.flow, &at, leaf)).unwrap_or_default()
 }
 
 /// Whether the program returns a matrix, or an operation needs all of it at once, such as a solve.
