@@ -8,7 +8,7 @@ use crate::advice::{
     program::{LiveArray, ProgramModel},
     rule::{Proposal, Rule},
 };
-use crate::program::{Purpose, bounds, is_backward, is_forward, is_input, name, op_name, sorted, traced, tree};
+use crate::program::{Purpose, bounds, is_backward, is_forward, is_input, name, op_name, sorted, summed, traced, tree};
 use foldhash::HashSet;
 use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};
@@ -114,9 +114,8 @@ impl Vocabulary {
         let weights = program.arguments().filter(is_weight);
         let wide: HashSet<u64> =
             weights.flat_map(|array| &array.bounds).copied().filter(|size| *size >= VOCABULARY_OF_A_WEIGHT).collect();
-        // Rows of a large batch are as wide, but no softmax goes over them.
-        let exponentials = program.module.instructions().filter(|at| at.opcode() == Opcode::Exponential);
-        let softmaxes: HashSet<u64> = exponentials.filter_map(|at| widest_of_many(&at)).collect();
+        // Rows of a large batch are as wide, but no softmax goes over them, though each may have exponentials, as of a SiLU.
+        let softmaxes: HashSet<u64> = summed(program.module);
         let sized = |array: &LiveArray<'_>| {
             let size = *array.bounds.iter().max()?;
             let vocabulary = Self { size, arguments: HashSet::default() };
