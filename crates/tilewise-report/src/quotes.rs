@@ -112,6 +112,12 @@ impl Quotes {
         found.next().filter(|_| found.next().is_none())
     }
 
+    /// Whether an edited line names a module that its file doesn't import.
+    pub(crate) fn lacks_import(&self, edit: &LineEdit, module: &str) -> bool {
+        let is_imported = |text: &String| text.lines().any(|line| line.trim() == format!("import {module}"));
+        edit.after.contains(&format!("{module}.")) && !self.0.get(&edit.file).is_some_and(is_imported)
+    }
+
     /// All lines, with their files and numbers.
     fn lines(&self) -> impl Iterator<Item = (&str, u32, &str)> {
         self.0.iter().flat_map(|(file, text)| text.lines().zip(1..).map(move |(line, number)| (&**file, number, line)))
@@ -280,16 +286,34 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Optio
     is_step.then(|| format!("{before}{call}{checkpoint}({step}){behind}"))
 }
 
+/// The letters of a line of code outside of texts, each with its byte; none behind a comment, or a text that doesn't end.
+fn letters(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut quote = None;
+    let ends = move |letter: char| match (quote, letter) {
+        (None, '"' | '\'') => {
+            quote = Some(letter);
+            None
+        }
+        (Some(open), _) => {
+            quote = Some(open).filter(|open| *open != letter);
+            None
+        }
+        (None, _) => Some(letter),
+    };
+    let mut outside = ends;
+    let all = text.char_indices().map(move |(at, letter)| (at, outside(letter)));
+    all.filter_map(|(at, letter)| Some((at, letter?))).take_while(|(_, letter)| *letter != '#')
+}
+
 /// The first of a call's arguments, if others follow in the line: `step`, `lambda x, p: (layer(x, p), None)`.
 fn first_argument(text: &str) -> Option<&str> {
     let mut depth = 0_u32;
     // The commas of a lambda's parameters come before its colon.
     let mut is_body = !text.starts_with("lambda ");
-    for (at, letter) in text.char_indices() {
+    for (at, letter) in letters(text) {
         match letter {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.checked_sub(1)?,
-            '#' | '"' | '\'' => return None,
             ':' if depth == 0 => is_body = true,
             ',' if depth == 0 && is_body => {
                 return (at > 0 && !text.starts_with("jax.checkpoint(")).then(|| &text[..at]);
@@ -300,15 +324,14 @@ fn first_argument(text: &str) -> Option<&str> {
     None
 }
 
-/// The byte of the bracket that closes one opened before the text; `None` if a string or a comment comes first.
+/// The byte of the bracket that closes one opened before the text; `None` if it isn't in the line.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_u32;
-    for (at, letter) in text.char_indices() {
+    for (at, letter) in letters(text) {
         match letter {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' if depth == 0 => return Some(at),
             ')' | ']' | '}' => depth -= 1,
-            '#' | '"' | '\'' => return None,
             _ => {}
         }
     }
@@ -353,7 +376,8 @@ mod tests {
         assert_eq!(first_argument("step, x, xs)"), Some("step"));
         assert_eq!(first_argument("lambda x, p: (f(x, p), None), x, ps)"), Some("lambda x, p: (f(x, p), None)"));
         assert_eq!(first_argument("partial(step, c=1), x)"), Some("partial(step, c=1)"));
-        for none in ["step)", "", ", x", "f('a'), x", "jax.checkpoint(step), x)", "lambda x, p"] {
+        assert_eq!(first_argument("f('a,b'), x"), Some("f('a,b')"));
+        for none in ["step)", "", ", x", "f('a, x", "jax.checkpoint(step), x)", "lambda x, p"] {
             assert_eq!(first_argument(none), None, "{none}");
         }
     }
@@ -362,8 +386,8 @@ mod tests {
     fn a_bracket_closes_after_those_inside() {
         assert_eq!(closing(", static_argnums=(1, 2))(x)"), Some(23));
         assert_eq!(closing(") # the step"), Some(0));
-        // Text behind a quote isn't read.
-        assert_eq!(closing(", backend=')')"), None);
+        assert_eq!(closing(", backend=')')"), Some(13));
+        assert_eq!(closing(", backend=')"), None);
         assert_eq!(closing(",  # goes on"), None);
     }
 }

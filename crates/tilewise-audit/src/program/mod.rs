@@ -43,5 +43,5 @@ pub(crate) use planned::PlannedProgram;
 pub use purpose::Purpose;
 pub(crate) use purpose::is_input;
 pub(crate) use sizing::{Array, ArrayId, Sizer, share};
-pub(crate) use softmax::{Scores, bounds_of, elements, is_softmax, scores, softened, sorted, summed};
+pub(crate) use softmax::{Scores, bounds_of, elements, is_softmax, scores, softened, sorted};
 pub(crate) use weights::Weights;

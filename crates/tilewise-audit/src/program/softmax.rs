@@ -84,22 +84,6 @@ pub(crate) fn softened(module: &Module) -> Vec<(Vec<u64>, u64)> {
     module.instructions().filter_map(of_instruction).collect()
 }
 
-/// The numbers of elements that softmaxes go over: those of which a maximum is taken, or of which exponentials are summed.
-pub(crate) fn summed(module: &Module) -> HashSet<u64> {
-    let sums = module.instructions().filter(|at| at.opcode() == Opcode::Reduce).filter_map(|at| {
-        let mut made = at.operands().next()?.instruction()?;
-        while matches!(made.opcode(), Opcode::Convert | Opcode::Bitcast | Opcode::Copy | Opcode::Select) {
-            made = made
-                .operands()
-                .find_map(|operand| operand.instruction().filter(|operand| operand.opcode() != Opcode::Compare))?;
-        }
-        let given = bounds(&made).filter(|_| made.opcode() == Opcode::Exponential)?;
-        let left = at.shape().ok().map(|shape| elements(&dimensions(&shape)))?;
-        elements(&given).checked_div(left)
-    });
-    softened(module).into_iter().map(|(_, keys)| keys).chain(sums).collect()
-}
-
 /// Square arrays of exponentials that are summed over their last dimension: the compiler may leave the maximum of a softmax out.
 fn sums_of_exponentials(module: &Module, least: u64) -> impl Iterator<Item = (Vec<u64>, u64)> {
     module.instructions().filter(|at| at.opcode() == Opcode::Reduce).filter_map(move |at| {

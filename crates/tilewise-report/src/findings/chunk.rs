@@ -199,7 +199,7 @@ fn plain(
     zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {params}, {star}jax.tree.map(lambda a: a[0], parts)))
     add = lambda sums, part: (jax.tree.map(jnp.add, sums, f({params}, {star}part)), None)
     sums, _ = jax.lax.scan(add, zeros, parts)
-    return jax.tree.map(lambda s: s / {parts}, sums)  # if {loss} is a mean; if a sum: return sums",
+    return jax.tree.map(lambda s: s / {parts}, sums)  # if {loss} is a mean, of as many in each part; if a sum: return sums",
         taken.in_parts()
     ))
 }

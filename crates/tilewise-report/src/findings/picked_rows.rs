@@ -14,5 +14,5 @@ pub(super) fn words(finding: &PickedRows, about: &Recommendation) -> Words {
         bytes(*taken)
     ))
     .task(format!("Multiply only those {rows} of {all} rows that are read afterwards"))
-    .jax(about, JAX, "x = x[jnp.arange(x.shape[0]), last]  # before `x @ head`, in place of the same pick after it")
+    .jax(about, JAX, "x = x[jnp.arange(x.shape[0]), at]  # before the product, in place of the same pick after it; at: the place in each sample")
 }

@@ -60,6 +60,10 @@ impl PlannedChange<'_> {
     pub(crate) fn quoting(mut self, quotes: &Quotes) -> Self {
         self.lines.iter_mut().for_each(|line| line.text = quotes.of(&line.file, line.line));
         let edit = quotes.edit(self.recommendation);
+        if edit.as_ref().is_some_and(|edit| quotes.lacks_import(edit, "functools")) {
+            let caveat = self.caveat.take().map(|caveat| format!("{caveat}; ")).unwrap_or_default();
+            self.caveat = Some(format!("{caveat}`import functools` above"));
+        }
         if let Some(edit) = quotes.rows_of_call(self.recommendation) {
             // The program itself stays, and needs no other package.
             return Self { edit: Some(edit), plain_code: None, caveat: None, ..self };

@@ -75,7 +75,7 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
         Purpose::CopyOfArgument => "Pass the arguments as their readers want them",
         Purpose::Workspace => "Choose another algorithm, or give the library's routine less at once",
         Purpose::LoopCarry if is_stacked(group) => {
-            "Stack less of each of the loop's steps, in a smaller type (`uint8` of images), or run fewer steps at a time"
+            "Stack less of each of the loop's steps, or run fewer steps at a time"
         }
         Purpose::LoopCarry => "Carry less through the loop",
         _ => IN_PARTS,

@@ -8,7 +8,7 @@ use crate::advice::{
     program::{LiveArray, ProgramModel},
     rule::{Proposal, Rule},
 };
-use crate::program::{Purpose, bounds, is_backward, is_forward, is_input, name, op_name, sorted, summed, traced, tree};
+use crate::program::{Purpose, bounds, is_backward, is_forward, is_input, name, op_name, sorted, traced, tree};
 use foldhash::HashSet;
 use tilewise::ElementKind;
 use tilewise_hlo::{Instruction, Opcode};
@@ -114,8 +114,14 @@ impl Vocabulary {
         let weights = program.arguments().filter(is_weight);
         let wide: HashSet<u64> =
             weights.flat_map(|array| &array.bounds).copied().filter(|size| *size >= VOCABULARY_OF_A_WEIGHT).collect();
-        // Rows of a large batch are as wide, but no softmax goes over them, though each may have exponentials, as of a SiLU.
-        let softmaxes: HashSet<u64> = summed(program.module);
+        // Rows of a large batch are as wide, but no softmax goes over them: exponentials of negated values are a SiLU's or a gate's.
+        let is_negated = |at: &Instruction<'_>| {
+            let mut operands = at.operands().filter_map(|operand| operand.instruction());
+            operands.any(|operand| operand.opcode() == Opcode::Negate)
+        };
+        let is_of_softmax = |at: &Instruction<'_>| at.opcode() == Opcode::Exponential && !is_negated(at);
+        let exponentials = program.module.instructions().filter(is_of_softmax);
+        let softmaxes: HashSet<u64> = exponentials.filter_map(|at| widest_of_many(&at)).collect();
         let sized = |array: &LiveArray<'_>| {
             let size = *array.bounds.iter().max()?;
             let vocabulary = Self { size, arguments: HashSet::default() };
