@@ -1,6 +1,6 @@
 //! The classes of a network's layers, and the line that calls them.
 
-use super::edited_lines::{Calls, calls, innermost, is_shared, shared};
+use super::call_stacks::{Calls, calls, innermost, is_shared, shared};
 use crate::program::{SourceLine, is_name};
 use foldhash::HashMap;
 use tilewise_hlo::{Instruction, SourceLocation};

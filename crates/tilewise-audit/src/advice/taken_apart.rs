@@ -1,7 +1,7 @@
 //! The lines of source that a rewrite takes apart.
 
 use super::{
-    edited_lines::{Calls, calls},
+    call_stacks::{Calls, calls, places},
     program::{LiveArray, ProgramModel},
     recommendation::EditedLines,
     rule::Proposal,
@@ -91,8 +91,4 @@ fn stacks<'m>(program: &ProgramModel<'m>, proposal: &Proposal) -> Option<Vec<Cal
         all.push(calls);
     }
     Some(all)
-}
-
-fn places<'c>(calls: &'c [SourceLocation<'_>]) -> impl Iterator<Item = (&'c str, u32)> {
-    calls.iter().map(|frame| (&*frame.file, frame.line))
 }

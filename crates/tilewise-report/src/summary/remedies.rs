@@ -12,6 +12,13 @@ pub(super) fn is_stacked(group: &PeakGroup<'_>) -> bool {
     2 * group.rows.iter().filter(has_steps).count() > group.rows.len()
 }
 
+/// Whether the largest array of a group has two equal dimensions of many: pairs of samples, of which fewer are another loss.
+fn is_of_pairs(group: &PeakGroup<'_>) -> bool {
+    const MANY: u64 = 1024;
+    let sizes = |row: &PeakRow| row.axes.iter().map(|axis| axis.size).filter(|size| *size >= MANY).collect::<Vec<_>>();
+    group.rows.first().is_some_and(|row| sizes(row).windows(2).any(|pair| pair[0] == pair[1]))
+}
+
 /// The remedy that keeps every value: parts of what is made and used once.
 const IN_PARTS: &str = "Make these arrays in parts, and use each part before the next is made";
 
@@ -57,6 +64,7 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
              `jax.nn.dot_product_attention` with cuDNN)"
         }
         Purpose::Logits => "Compute the cross entropy in chunks of tokens",
+        Purpose::Kept if is_of_pairs(group) => IN_PARTS,
         Purpose::Kept if report.has_checkpoint() => {
             "Take fewer samples at a time and add up the gradients, or save less under the checkpoint"
         }
