@@ -15,8 +15,8 @@ pub(super) fn is_stacked(group: &PeakGroup<'_>) -> bool {
 /// Whether the largest array of a group has two equal dimensions of many: pairs of samples, of which fewer are another loss.
 fn is_of_pairs(group: &PeakGroup<'_>) -> bool {
     const MANY: u64 = 1024;
-    let sizes = |row: &PeakRow| row.axes.iter().map(|axis| axis.size).filter(|size| *size >= MANY).collect::<Vec<_>>();
-    group.rows.first().is_some_and(|row| sizes(row).windows(2).any(|pair| pair[0] == pair[1]))
+    let sizes = group.rows.first().and_then(|row| row.shape.bounds()).unwrap_or_default();
+    sizes.iter().enumerate().any(|(at, size)| *size >= MANY && sizes[..at].contains(size))
 }
 
 /// The remedy that keeps every value: parts of what is made and used once.
