@@ -17,11 +17,13 @@ pub(crate) fn has_gradient(module: &Module) -> bool {
 /// Whether each sample has a gradient of its own, and no gradient goes through all of them: `jax.vmap(jax.grad(f))`, however deep
 /// in what is mapped the gradient is taken.
 pub(crate) fn has_gradients_of_samples(module: &Module) -> bool {
+    /// Bytes of a path: those of deep models have some hundred.
+    const LONGEST: usize = 4096;
     let text = module.source();
+    let path = |at: usize| text.as_bytes()[at.saturating_sub(LONGEST)..at].rsplit(|byte| *byte == b'"').next();
     // The transformations of an operation stand behind the functions that are compiled.
-    let mut taken =
-        text.match_indices("transpose(jvp").map(|(at, _)| text[..at].rsplit('"').next().unwrap_or_default());
-    let is_mapped = |path: &str| path.contains("vmap(");
+    let mut taken = text.match_indices("transpose(jvp").map(|(at, _)| path(at).unwrap_or_default());
+    let is_mapped = |path: &[u8]| path.windows(5).any(|letters| letters == b"vmap(");
     taken.next().is_some_and(is_mapped) && taken.all(is_mapped)
 }
 

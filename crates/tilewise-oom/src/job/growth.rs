@@ -52,12 +52,16 @@ fn stage(line: &str) -> Option<(&str, &str, f64)> {
         .any(|(start, end)| NAMES.contains(&behind[start..end].to_ascii_lowercase().as_str()));
     let figure = &behind[digits..];
     let figure = &figure[..figure.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(figure.len())];
-    let is_name = name.split(' ').count() > 1 && name.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_plain = name.len() <= LONGEST_NAME && !name.chars().any(|c| c.is_control() || c == '`');
+    let is_name = is_plain && name.split(' ').count() > 1 && name.starts_with(|c: char| c.is_ascii_alphabetic());
     Some((name, figure, figure.parse().ok().filter(|_| is_of_memory && is_name)?))
 }
 
 /// A line of a log.
 const LONGEST: usize = 512;
+
+/// A stage's name.
+const LONGEST_NAME: usize = 64;
 
 /// Whether a figure of memory in lines of one form, each of which counts a turn, only grows, to at least one and a half times
 /// the first, up to the last line: `it 100 | cur mem 6218`, `it 200 | cur mem 9810`, ….
