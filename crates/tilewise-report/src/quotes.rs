@@ -289,20 +289,16 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Optio
 /// The letters of a line of code outside of texts, each with its byte; none behind a comment, or a text that doesn't end.
 fn letters(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut quote = None;
-    let ends = move |letter: char| match (quote, letter) {
-        (None, '"' | '\'') => {
-            quote = Some(letter);
-            None
+    let is_outside = move |(_, letter): &(usize, char)| {
+        match (quote, letter) {
+            (None, '"' | '\'') => quote = Some(*letter),
+            (None, _) => return true,
+            (Some(open), letter) if open == *letter => quote = None,
+            _ => {}
         }
-        (Some(open), _) => {
-            quote = Some(open).filter(|open| *open != letter);
-            None
-        }
-        (None, _) => Some(letter),
+        false
     };
-    let mut outside = ends;
-    let all = text.char_indices().map(move |(at, letter)| (at, outside(letter)));
-    all.filter_map(|(at, letter)| Some((at, letter?))).take_while(|(_, letter)| *letter != '#')
+    text.char_indices().filter(is_outside).take_while(|(_, letter)| *letter != '#')
 }
 
 /// The first of a call's arguments, if others follow in the line: `step`, `lambda x, p: (layer(x, p), None)`.

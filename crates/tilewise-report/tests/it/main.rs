@@ -12,6 +12,7 @@ mod layers;
 mod loops;
 mod messages;
 mod parts;
+mod rewrites;
 mod screen;
 mod tables;
 mod torch;

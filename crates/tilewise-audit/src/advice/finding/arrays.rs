@@ -127,7 +127,7 @@ pub enum RowOperation {
     Gather {
         /// The argument that they come from; `None` if unknown.
         table: Option<String>,
-        /// The columns' dimension number in that argument, if it isn't the last.
+        /// The columns' dimension number in the gather's operand, if it isn't the last.
         dimension: Option<usize>,
         /// Whether they are scattered in the end; `None` if unknown.
         is_scattered: Option<bool>,

@@ -64,8 +64,8 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         .map(|array| elements(&array.bounds))
         .chain(scores.keys().copied())
         .collect();
-    // Of positions that meet themselves, what each pair has more than one number of, such as an embedding of their distance.
-    // A loop that carries pairs has them as its state.
+    // Arrays with several numbers for each pair of positions, such as an embedding of their distance, are pairs, too. A loop that
+    // carries pairs has them as its state.
     let carried = program.temporaries().filter(|array| array.instruction.opcode() == Opcode::While);
     let carried: HashSet<AxisId> = carried.flat_map(|array| met_twice(program, array)).collect();
     let met: HashSet<AxisId> = program
