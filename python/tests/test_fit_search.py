@@ -15,7 +15,7 @@ from tilewise._compiler.cache import Cache
 from tilewise._compiler.process import Answer, Sizes, Status
 from tilewise._compiler.program import Program
 from tilewise._fit import combination
-from tilewise._fit.combination import Combination, Task, searched
+from tilewise._fit.combination import Combination, Task, search_task
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.run import Log
@@ -208,7 +208,7 @@ def test_on_a_line_few_sizes_are_planned() -> None:
     table.plans = {size: 11 * size for size in table.sizes}
     table.verdicts = {size: "fits" if 11 * size < LIMIT else "refused" for size in table.sizes}
     found = search(table.sizes, table.ask, above="near")
-    assert (found.size, found.below, found.above) == (90, 90, 91)
+    assert (found.size, found.below) == (90, 90)
     assert len(table.asked) <= 14
     assert found.gaps == [size for size in range(93, 513) if size not in (96, 128)]
 
@@ -252,7 +252,7 @@ class Faked:
         return row
 
 
-def append(log: Log, done: Combination, found: Found, row: FitRow) -> None:
+def append(log: Log, found: Found, row: FitRow) -> None:
     log.append([row.to_dict()])
 
 
@@ -270,13 +270,7 @@ def test_a_search_resumes_where_it_was_interrupted(monkeypatch: pytest.MonkeyPat
             # Any number of questions at a time, the last line torn.
             Faked.left = generator.randint(0, 30)
             try:
-                searched(
-                    task,
-                    known=known,
-                    on_row=functools.partial(append, log),
-                    compiler=object(),  # type: ignore[arg-type]
-                    into=done,
-                )
+                search_task(task, object(), done, known, functools.partial(append, log))  # type: ignore[arg-type]
             except Interrupted:
                 unknown = {gap["batch"] for gap in done.gaps}
                 assert done.largest is None

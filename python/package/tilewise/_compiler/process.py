@@ -260,7 +260,8 @@ class Compiler:
             except _Ended as ended:
                 self._end()
                 return Answer(ended.status, "full", error=f"tracing: {ended.words}")
-        return traced(kind, fields["made"])
+        made: Program | Answer = traced(kind, fields["made"])
+        return made
 
     def ask(
         self,
@@ -432,15 +433,11 @@ def report_of(
     return report
 
 
-def traced(kind: str, made: Any) -> Program | Answer:
-    """The program of an attempt to trace it; an answer where it raised.
-
-    Raises:
-        NotSendable: the program can't be compiled in another process.
-    """
+def traced(kind: str, made: Any) -> Any:
+    """The result of an attempt to trace; an answer where that raised anything but `NotSendable`."""
     if kind == "not_sendable":
         raise NotSendable(made)
-    if isinstance(made, Program):
+    if kind == "traced":
         return made
     return Answer("skipped" if kind == "skipped" else "untraceable", "full", error=made)
 

@@ -66,8 +66,8 @@ def trace(request: Request) -> Program:
     return sendable(lowered, request.generation, name, begun)
 
 
-def attempted(make: Callable[[], Program]) -> tuple[str, Any]:
-    """A program, or the reason for its failure, behind its kind: ``traced``, or that of the failure."""
+def attempted(make: Callable[[], Any]) -> tuple[str, Any]:
+    """A result, or the reason for its failure, behind its kind: ``traced``, or that of the failure."""
     try:
         return "traced", make()
     except NotSendable as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +13,14 @@ from tilewise._base.errors import Error, Skip
 from tilewise._compiler.cache import Cache
 from tilewise._compiler.modes import exact_modes
 from tilewise._compiler.process import Answer, Compiler, Mode, traced
-from tilewise._compiler.program import NotSendable, Program, attempted
+from tilewise._compiler.program import Program, attempted
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
 from tilewise._remat.search import LONGEST, MOST_COMPILED, Search
 from tilewise._remat.step import Step
+from tilewise._remat.tried import Tried
 
 _T = TypeVar("_T")
 _PROGRAMS = 32
@@ -124,12 +124,14 @@ class Asker:
         self._task, self._compiler, self._on_row, self._within = task, compiler, on_row, within
         self._cache = Cache(task.cache)
         self._travels = travels(task.make)
-        self._programs: OrderedDict[str, Program | Answer] = OrderedDict()
-        self._known = {(str(dict(row.settings)), row.mode): row for row in known}
+        self._programs: dict[str, Program | Answer] = {}
+        self._known: dict[tuple[str, str | None], FitRow] = {(str(dict(row.settings)), row.mode): row for row in known}
+        self._stops = task.confirm == "none"
         self._is_auto = task.settings.get("remat") == "auto" and not takes(task.make, "remat")
 
     def ask(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
-        for mode in self._answering(kind):
+        # The ways to ask that answer such a question, best first.
+        for mode in ("full", "stop", "probe")[: 3 if kind == "plan" else 2 if self._stops else 1]:
             row = self._known.get((str(dict(settings)), mode))
             if row is not None:
                 return row
@@ -137,16 +139,6 @@ class Asker:
         self._known[(str(dict(settings)), row.mode)] = row
         self._on_row(row)
         return row
-
-    @property
-    def _stops(self) -> bool:
-        return self._task.confirm == "none"
-
-    def _answering(self, kind: Kind) -> Sequence[Mode]:
-        """The ways to ask that answer such a question, best first."""
-        if kind == "plan":
-            return "full", "stop", "probe"
-        return ("full", "stop") if self._stops else ("full",)
 
     def _asked(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         task = self._task
@@ -163,35 +155,29 @@ class Asker:
     def _row(
         self, settings: Mapping[str, Any], program: Program | None, answer: Answer, *, cached: bool = False
     ) -> FitRow:
-        task = self._task
-        asked = {"tpu": task.tpu, "topology": task.topology, "compiler": self._compiler.version, "cached": cached}
-        return row_of(settings, program, answer, asked, task.limit)
+        task, version = self._task, self._compiler.version
+        asked = {"tpu": task.tpu, "topology": task.topology, "compiler": version, "cached": cached}
+        return row_of(settings, program, answer, task.limit, **asked)
 
     def _fastest(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         """The row of the fastest choice of kept values that fits; if a plan is asked for, of a small one."""
-        task = self._task
-        try:
-            made = program(task.make, {name: each for name, each in settings.items() if name != "remat"}, task.place)
-            search = Search(
-                Step.of(made),
-                task.limit,
-                self._compiler,
-                self._cache,
-                timeout=task.timeout or LONGEST,
-                say=self._within,
-            )
-            least = search.least()
-            if kind == "plan" or not least.row.fits:
-                return self._row(settings, least.program, least.answer)
-            best = search.run(0 if self._stops else MOST_COMPILED)
-            return self._row(settings, best.program, best.answer)
-        except NotSendable:
-            raise
-        except (Skip, Error) as error:
-            return self._row(settings, None, Answer("skipped", "full", error=str(error)))
-        except Exception as error:
-            words = f"{type(error).__name__}: {error}"
-            return self._row(settings, None, Answer("untraceable", "full", error=words))
+        task, others = self._task, {name: each for name, each in settings.items() if name != "remat"}
+        timeout = task.timeout or LONGEST
+
+        def found() -> Tried:
+            try:
+                step = Step.of(program(task.make, others, task.place))
+                search = Search(step, task.limit, self._compiler, self._cache, timeout=timeout, say=self._within)
+                least = search.least()
+                is_least = kind == "plan" or not least.row.fits
+                return least if is_least else search.run(0 if self._stops else MOST_COMPILED)
+            except Error as error:
+                raise Skip(str(error)) from None
+
+        best: Tried | Answer = traced(*attempted(found))
+        if isinstance(best, Answer):
+            return self._row(settings, None, best)
+        return self._row(settings, best.program, best.answer)
 
     def _mode(self, program: Program, kind: Kind) -> Mode:
         exact = exact_modes(self._compiler)
@@ -206,7 +192,7 @@ class Asker:
         if key not in self._programs:
             self._programs[key] = self._traced(settings)
             if len(self._programs) > _PROGRAMS:
-                self._programs.popitem(last=False)
+                del self._programs[next(iter(self._programs))]
         return self._programs[key]
 
     def _traced(self, settings: Mapping[str, Any]) -> Program | Answer:
@@ -214,7 +200,8 @@ class Asker:
         make = functools.partial(program_of, task.make, settings, task.place)
         if self._travels:
             return _again(functools.partial(self._compiler.trace, make, task.timeout))
-        return traced(*attempted(make))
+        made: Program | Answer = traced(*attempted(make))
+        return made
 
 
 def _again(ask: Callable[[], _T]) -> _T:
@@ -224,32 +211,24 @@ def _again(ask: Callable[[], _T]) -> _T:
     return ask() if is_crashed else found
 
 
-def searched(
+def search_task(
     task: Task,
-    *,
-    known: Sequence[FitRow] = (),
-    on_row: Callable[[Combination, Found, FitRow], None] = lambda combination, found, row: None,
-    compiler: Compiler | None = None,
-    into: Combination | None = None,
+    compiler: Compiler,
+    done: Combination,
+    known: Sequence[FitRow],
+    on_row: Callable[[Found, FitRow], None] = lambda found, row: None,
     within: Callable[[str], None] = lambda words: None,
-) -> Combination:
-    """Search a task: each axis in turn, with those that follow at their smallest size.
+) -> None:
+    """Search each axis in turn, with those that follow at their smallest size.
 
-    Args:
-        known: rows of an earlier search, which are not asked for again.
-        compiler: by default one that ends with the search.
-        into: the combination to fill in, which stays readable if the search is interrupted.
-        within: called with the progress within a row that asks several questions.
+    It fills in `done`, which is readable at any moment, and calls `within` with the progress within a row that asks
+    several questions. Known rows are not asked for again.
     """
-    done = Combination.unsearched(task) if into is None else into
-    if compiler is None:
-        with Compiler(ahead=True) as own:
-            return searched(task, known=known, on_row=on_row, compiler=own, into=done, within=within)
     found = Found()
 
     def note(row: FitRow) -> None:
         done.add(row)
-        on_row(done, found, row)
+        on_row(found, row)
 
     for row in known:
         done.add(row)
@@ -275,9 +254,8 @@ def searched(
             done.largest = None if found.size is None else {**others, axis: found.size}
             done.planned = None if found.below is None else {**others, axis: found.below}
         if found.size is None:
-            return done
+            return
         sizes[axis] = found.size
     if task.confirm == "all":
         for row in [row for row in done.rows if row.status == "planned"]:
             asker.ask(row.settings, "real")
-    return done

@@ -6,15 +6,13 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal
 
 from tilewise import _tilewise
 from tilewise._audit.comparison import Owner
 from tilewise._compiler.process import Answer, Mode, Status
 from tilewise._compiler.program import Program
 from tilewise._tilewise import PeakBuffer, Report
-
-Source: TypeAlias = Literal["compiled"] | Literal["plan"] | Literal["message"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class FitRow:
     alias_bytes: int | None
     temporary_bytes: int | None
     total_bytes: int | None
-    bytes_source: Source | None
+    bytes_source: Literal["compiled"] | Literal["plan"] | Literal["message"] | None
     padding_bytes: int | None
     owner: Owner | None
     recomputed: int | None
@@ -131,63 +129,48 @@ class FitRow:
 
 def _row(held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
     """The row with these fields; missing ones are ``None``."""
-    values = {each.name: held.get(each.name) for each in fields(FitRow)}
-    owner: Any = held.get("owner")
-    values.update(cached=bool(held.get("cached")), _text=text)
-    values["owner"] = Owner(**cast("dict[str, Any]", owner)) if isinstance(owner, dict) else owner
-    made: Any = FitRow
-    row: FitRow = made(**values)
-    return row
+    values: dict[str, Any] = {each.name: held.get(each.name) for each in fields(FitRow)}
+    owner = None if values["owner"] is None else Owner(**values["owner"])
+    values.update(owner=owner, cached=bool(values["cached"]), _text=text)
+    return FitRow(**values)
 
 
 def row_of(
-    settings: Mapping[str, Any], program: Program | None, answer: Answer, asked: Mapping[str, Any], limit: int
+    settings: Mapping[str, Any], program: Program | None, answer: Answer, limit: int, **asked: str | bool | None
 ) -> FitRow:
-    """The row of an answer, with the fields that all rows share; without a program if none could be asked about."""
+    """The row of an answer to what was asked; without a program if there was none to ask about."""
     report, sizes = answer.report, answer.sizes
-    status, error = answer.status, answer.error
-    if answer.mode == "probe" and sizes is not None and sizes.total_bytes >= limit:
-        status, error = "refused", "the plan without rematerialisation is above the limit; with it, nobody asked"
-    source: Source | None = "message" if answer.message_bytes is not None else None
-    if sizes is not None:
-        source = "compiled" if answer.status == "fits" else "plan"
     held: dict[str, Any] = {
         **asked,
         "settings": dict(settings),
-        "status": status,
+        "status": answer.status,
         "limit_bytes": limit,
         "total_bytes": answer.message_bytes,
-        "bytes_source": source,
+        "bytes_source": None if answer.message_bytes is None else "message",
         "compiler_cost": answer.cost,
-        "error": error,
+        "error": answer.error,
         "mode": answer.mode,
     }
     if sizes is not None:
-        held.update(asdict(sizes), total_bytes=sizes.total_bytes)
+        source = "compiled" if answer.status == "fits" else "plan"
+        held.update(asdict(sizes), total_bytes=sizes.total_bytes, bytes_source=source)
+        if answer.mode == "probe" and sizes.total_bytes >= limit:
+            words = "the plan without rematerialisation is above the limit; with it, nobody asked"
+            held.update(status="refused", error=words)
     if program is not None:
-        held.update(
-            topology=program.topology,
-            trace_seconds=round(program.trace_seconds, 3),
-            compile_seconds=round(answer.seconds, 3),
-            hlo_hash=program.hash,
-        )
+        held.update(topology=program.topology, hlo_hash=program.hash)
+        held.update(trace_seconds=round(program.trace_seconds, 3), compile_seconds=round(answer.seconds, 3))
     if report is None:
         return _row(held)
-    owners = sorted(report.peak_buffers, key=lambda row: -row.bytes)
+    largest = max(report.peak_buffers, key=lambda row: row.bytes, default=None)
     flops, moved, collectives, recomputed = _tilewise.work_of(report)
-    held.update(
-        flops=flops,
-        hbm_bytes_moved=moved,
-        collective_bytes=collectives,
-        padding_bytes=report.peak_padding_bytes,
-        owner=_owner(owners[0]) if owners else None,
-        recomputed=recomputed,
-        seconds=report.time.estimate_seconds if answer.mode == "full" and report.time is not None else None,
-    )
+    held.update(flops=flops, hbm_bytes_moved=moved, collective_bytes=collectives, recomputed=recomputed)
+    held.update(padding_bytes=report.peak_padding_bytes, owner=None if largest is None else asdict(_owner(largest)))
+    if answer.mode == "full" and report.time is not None:
+        held["seconds"] = report.time.estimate_seconds
     return _row(held, zlib.compress(report.text.encode(), 1))
 
 
 def _owner(row: PeakBuffer) -> Owner:
-    source = row.source
-    file, line = (source.file, source.line) if source else (None, None)
+    file, line = (row.source.file, row.source.line) if row.source else (None, None)
     return Owner(file, line, row.op_name or row.instruction, str(row.shape), row.bytes)

@@ -18,7 +18,7 @@ from tilewise._base.limits import bytes_of
 from tilewise._base.progress import Ticker
 from tilewise._compiler.libtpu import compiler_version
 from tilewise._compiler.process import Compiler
-from tilewise._fit.combination import Combination, Task, searched
+from tilewise._fit.combination import Combination, Task, search_task
 from tilewise._fit.factory import Stretched, check_settings, travels
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
@@ -116,7 +116,7 @@ def fit(
         raise ValueError(f"above must be 'auto', 'all', 'near' or seconds, not {above!r}")
     if largest is not None and target is not None:
         raise ValueError("largest asks for a size and target gives it: say one of them")
-    axes = _axes(largest)
+    axes, grid = _axes(largest), grid or {}
     if args or in_axes is not None:
         make = Stretched(make, args, in_axes, next(iter(axes), "batch"), batch_size, jit_options)
     elif jit_options is not None:
@@ -138,19 +138,23 @@ def fit(
         )
         for generation in [_tilewise.generation_name(each) for each in _several(tpu)]
         for each in _several(topology)
-        for settings in _combinations(grid or {})
+        for settings in (dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values()))
     ]
     if not tasks:
         raise ValueError("an empty grid has no combination")
-    check_settings(make, {*axes, *(grid or {}), *(target or {})})
+    check_settings(make, {*axes, *grid, *(target or {})})
     log = None if out is None else Log(Path(out), _described(make, tasks))
     known: defaultdict[int, list[FitRow]] = defaultdict(list)
     for held in () if log is None else log.read():
         known[held["task"]].append(FitRow.from_dict(held))
-    if engine == "processes":
-        done, interrupted = _Run(tasks, known, log, Progress(tasks, shown=progress), workers).run()
-    else:
-        done, interrupted = _on_engine(engine, tasks, known, log)
+    done, interrupted = [Combination.unsearched(task) for task in tasks], False
+    try:
+        if engine == "processes":
+            _search_here(tasks, done, known, log, Progress(tasks, shown=progress), workers)
+        else:
+            _search_on(engine, tasks, done, known, log)
+    except KeyboardInterrupt:
+        interrupted = True
     return Fit(done, axes=axes, target=target, interrupted=interrupted)
 
 
@@ -198,10 +202,6 @@ def _several(value: Any) -> list[Any]:
     return list(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else [value]
 
 
-def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-
-
 def _described(make: Callable[..., Any], tasks: Sequence[Task]) -> dict[str, Any]:
     """A description that equal searches share."""
     name = getattr(make, "__qualname__", None) or getattr(make, "name", type(make).__name__)
@@ -217,11 +217,7 @@ class Log:
         self._head = json.dumps({"schema": 1, "search": dict(search)}, sort_keys=True, default=str)
 
     def read(self) -> list[dict[str, Any]]:
-        """The rows that are there. A line that was cut off is removed.
-
-        Raises:
-            ValueError: the file is another search's.
-        """
+        """The rows that are there. A line that was cut off is removed; another search's file is a `ValueError`."""
         try:
             content = self._path.read_bytes()
         except FileNotFoundError:
@@ -269,70 +265,56 @@ class Progress(Ticker):
         self.show()
 
 
-class _Run:
-    def __init__(self, tasks: Sequence[Task], known: _Known, log: Log | None, progress: Progress, workers: int) -> None:
-        self._tasks, self._log, self._progress, self._workers = tasks, log, progress, max(1, workers)
-        self._known = known
-        self._done = [Combination.unsearched(task) for task in tasks]
-        self._compilers = threading.local()
-        self._all: list[Compiler] = []
-        self._lock = threading.Lock()
+def _search_here(
+    tasks: Sequence[Task], done: list[Combination], known: _Known, log: Log | None, progress: Progress, workers: int
+) -> None:
+    """Fills in the combinations, in as many threads, each with a compiler of its own."""
+    compilers: list[Compiler] = []
+    here, lock = threading.local(), threading.Lock()
 
-    def run(self) -> tuple[list[Combination], bool]:
-        """The combinations, in the tasks' order, and whether the search was interrupted."""
-        try:
-            with self._progress:
-                if self._workers == 1:
-                    for number in range(len(self._tasks)):
-                        self._search(number)
-                else:
-                    self._in_threads()
-        except KeyboardInterrupt:
-            return self._done, True
-        finally:
-            for compiler in self._all:
-                compiler.cancel()
-        return self._done, False
+    def search(number: int) -> None:
+        if not hasattr(here, "compiler"):
+            here.compiler = Compiler(ahead=True)
+            compilers.append(here.compiler)
+            here.compiler.start()
 
-    def _in_threads(self) -> None:
-        pool = ThreadPoolExecutor(self._workers)
+        def on_row(found: Found, row: FitRow) -> None:
+            with lock:
+                if log is not None:
+                    log.append([{"task": number, **row.to_dict()}])
+                progress.row(number, found, row)
+
+        search_task(tasks[number], here.compiler, done[number], known.get(number, ()), on_row, progress.within)
+
+    def cancel() -> None:
+        for compiler in compilers:
+            compiler.cancel()
+
+    def in_threads() -> None:
+        pool = ThreadPoolExecutor(workers)
         try:
-            for future in as_completed(pool.submit(self._search, number) for number in range(len(self._tasks))):
+            for future in as_completed(pool.submit(search, number) for number in range(len(tasks))):
                 future.result()
         except BaseException:
             # Threads that wait for an answer would wait on.
-            for compiler in self._all:
-                compiler.cancel()
+            cancel()
             raise
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _search(self, number: int) -> None:
-        task = self._tasks[number]
-        compiler: Compiler | None = getattr(self._compilers, "own", None)
-        if compiler is None:
-            compiler = self._compilers.own = Compiler(ahead=True)
-            self._all.append(compiler)
-            compiler.start()
-
-        def on_row(combination: Combination, found: Found, row: FitRow) -> None:
-            with self._lock:
-                if self._log is not None:
-                    self._log.append([{"task": number, **row.to_dict()}])
-                self._progress.row(number, found, row)
-
-        searched(
-            task,
-            known=self._known.get(number, ()),
-            on_row=on_row,
-            compiler=compiler,
-            into=self._done[number],
-            within=self._progress.within,
-        )
+    try:
+        with progress:
+            if workers > 1:
+                in_threads()
+            else:
+                for number in range(len(tasks)):
+                    search(number)
+    finally:
+        cancel()
 
 
-def _on_engine(engine: str, tasks: Sequence[Task], known: _Known, log: Log | None) -> tuple[list[Combination], bool]:
-    """As `_Run.run`, on workers of a cluster. Rows are logged once their combination is done."""
+def _search_on(engine: str, tasks: Sequence[Task], done: list[Combination], known: _Known, log: Log | None) -> None:
+    """As `_search_here`, on workers of a cluster. Rows are logged once their combination is done."""
     if engine not in ("ray", "dask"):
         raise ValueError(f"engine must be 'processes', 'ray' or 'dask', not {engine!r}")
     if not travels(tasks[0].make):
@@ -340,19 +322,17 @@ def _on_engine(engine: str, tasks: Sequence[Task], known: _Known, log: Log | Non
         raise ValueError(message)
     from tilewise.fleet import _engines
 
-    done = [Combination.unsearched(task) for task in tasks]
     held = [(task, known.get(number, ())) for number, task in enumerate(tasks)]
-    try:
-        for number, combination in _engines.run(engine, _searched_there, held):  # type: ignore[arg-type]
-            done[number] = combination
-            if log is not None:
-                new = [row for row in combination.rows if row not in held[number][1]]
-                log.append({"task": number, **row.to_dict()} for row in new)
-    except KeyboardInterrupt:
-        return done, True
-    return done, False
+    for number, combination in _engines.run(engine, _searched, held):  # type: ignore[arg-type]
+        done[number] = combination
+        if log is not None:
+            new = [row for row in combination.rows if row not in held[number][1]]
+            log.append({"task": number, **row.to_dict()} for row in new)
 
 
-def _searched_there(held: tuple[Task, Sequence[FitRow]]) -> Combination:
+def _searched(held: tuple[Task, Sequence[FitRow]]) -> Combination:
     task, known = held
-    return searched(task, known=known)
+    done = Combination.unsearched(task)
+    with Compiler(ahead=True) as compiler:
+        search_task(task, compiler, done, known)
+    return done

@@ -6,6 +6,7 @@ Bytes are not a line, nor monotone, and neither is the verdict: a reshape fits a
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,21 +32,15 @@ class Verdict(Protocol):
 
 @dataclass
 class Found:
-    """The results of a search.
-
-    Attributes:
-        size: the largest size tried that fits; ``None`` if none does.
-        gaps: sizes above it that were not tried and may fit, ascending.
-        inferred: sizes above it that were not tried, because smaller ones of their kind do not fit.
-        below, above: the bracket at any moment: the largest size with a plan below the limit, and the smallest above.
-        left: how many sizes above the answer are neither asked about nor inferred; ``None`` before that is counted.
-    """
+    """The results of a search, at any moment: `size` is the largest tried that fits."""
 
     size: float | None = None
+    # Larger ones that were not tried: those that may fit, ascending, and those whose smaller ones of a kind do not fit.
     gaps: list[float] = field(default_factory=list[float])
     inferred: set[float] = field(default_factory=set[float])
+    # The largest with a plan below the limit.
     below: float | None = None
-    above: float | None = None
+    # How many larger ones are neither asked about nor inferred; `None` before that is counted.
     left: int | None = None
 
 
@@ -57,14 +52,7 @@ def search(
     found: Found | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Found:
-    """The largest size that fits.
-
-    Args:
-        ask: answers a question; never called with one twice.
-        above: the sizes above the secant's answer to ask about: all, those that `_Above` chooses, the next few, or
-            for how many seconds.
-        found: the results so far, which stay readable if the search is interrupted.
-    """
+    """The largest size that fits, of questions none of which is asked twice; `found` fills as it goes on."""
     found = Found() if found is None else found
     real: dict[float, Verdict] = {}
     found.gaps = list(sizes)
@@ -116,12 +104,12 @@ class _Above:
                 self.found.size = size
 
     def _next(self) -> float | None:
-        low = self._low
-        left = self._left(low)
+        low, inferred = self._low, self.inferred()
+        left = [size for size in self._open(low) if size not in inferred]
         self.found.left = len(left)
         ahead = self._ahead(low)
-        if ahead:
-            return ahead[0]
+        if ahead is not None:
+            return ahead
         estimated = self._approaching(low)
         if estimated is not None or not left:
             return estimated
@@ -137,33 +125,30 @@ class _Above:
         fitting = [] if self.found.size is None else [self.found.size]
         return max([*known, *fitting], default=None)
 
-    def _ahead(self, low: float | None) -> list[float]:
-        """Sizes above to ask about, the largest first: at ratios, and the next of each class."""
+    def _open(self, low: float | None) -> list[float]:
+        """Sizes above the given one that were not asked about."""
+        return [size for size in _over(self.sizes, low) if size not in self.real]
+
+    def _ahead(self, low: float | None) -> float | None:
+        """The largest size above to ask about: of those at ratios, and the next of each class."""
         over = _over(self.sizes, low)
         at = [next((size for size in over if low is not None and size >= low * ratio), None) for ratio in _RATIOS]
-        following: dict[int, float] = {}
-        for size in over:
-            following.setdefault(_class(size), size)
-        near = {size for number, size in following.items() if low is None or size <= 2 * low or number == _LANES}
-        wanted = {size for size in [*at, *over[:2], *near] if size is not None}
+        following = {_class(size): size for size in reversed(over)}
+        near = [size for number, size in following.items() if low is None or size <= 2 * low or number == _LANES]
         # Sizes that fit are compiled: those that should, by the bytes of refusals, wait until the largest is known.
         least = self._meeting(low)
-        return [size for size in sorted(wanted, reverse=True) if size not in self.real and size >= least]
+        wanted = (size for size in [*at, *over[:2], *near] if size is not None and size >= least)
+        return max((size for size in wanted if size not in self.real), default=None)
 
     def _approaching(self, low: float | None) -> float | None:
         """The next size between the estimate and the smallest refusal above it; ``None`` if none is left."""
         refused = min(_over(self._refused(), low), default=math.inf)
-        between = [size for size in _over(self.sizes, low) if size not in self.real and size < refused]
+        between = [size for size in self._open(low) if size < refused]
         if not between:
             # By its plan it fits, and the next does not.
             return low if low is not None and low not in self.real else None
         meeting = self._meeting(low)
         return next((size for size in between if size >= meeting), between[-1])
-
-    def _left(self, low: float | None) -> list[float]:
-        """Sizes above the given one, neither asked about nor inferred."""
-        inferred = self.inferred()
-        return [size for size in _over(self.sizes, low) if size not in self.real and size not in inferred]
 
     def _refused(self) -> dict[float, int]:
         """By refused size, its bytes over the limit; 0 if unknown."""
@@ -198,17 +183,13 @@ class _Above:
     def inferred(self) -> set[float]:
         """Sizes not asked about that don't fit: a smaller one of such a class is refused, and bytes don't fall."""
         falling = self._falling()
-        refused = self._refused()
-        first: dict[int, float] = {}
-        for size in sorted(refused):
-            first.setdefault(_class(size), size)
+        first = {_class(size): size for size in sorted(self._refused(), reverse=True) if _class(size) not in falling}
 
         def follows(size: float) -> bool:
             # A size that divides by more lays out at least as well.
-            return any(number >= _class(size) and at <= size for number, at in first.items() if number not in falling)
+            return any(number >= _class(size) and at <= size for number, at in first.items())
 
-        left = [size for size in _over(self.sizes, self.found.size) if size not in self.real]
-        return {size for size in left if _class(size) not in falling and follows(size)}
+        return {size for size in self._open(self.found.size) if _class(size) not in falling and follows(size)}
 
 
 _FITTING = ("fits", "planned")
@@ -228,22 +209,12 @@ def _class(size: float) -> int:
 
 def _order(sizes: Sequence[float], below: float | None, above: Above, clock: Callable[[], float]) -> Iterator[float]:
     """The sizes to ask about at the real limit, until one fits."""
-    over = _over(reversed(sizes), below)
-    under = [size for size in reversed(sizes) if below is not None and size <= below]
-    if above == "near":
-        over = [size for size in over if size in _near(sizes, below)]
+    over, near = _over(reversed(sizes), below), _near(sizes, below)
+    yield from (size for size in over if above == "all" or size in near)
     if not isinstance(above, str):
-        near = [size for size in over if size in _near(sizes, below)]
-        yield from near
         end = clock() + above
-        for size in over:
-            if clock() >= end:
-                break
-            if size not in near:
-                yield size
-    else:
-        yield from over
-    yield from under
+        yield from itertools.takewhile(lambda _: clock() < end, (size for size in over if size not in near))
+    yield from (size for size in reversed(sizes) if below is not None and size <= below)
 
 
 def _near(sizes: Sequence[float], below: float | None) -> set[float]:
@@ -256,8 +227,7 @@ def _near(sizes: Sequence[float], below: float | None) -> set[float]:
 def _bracket(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], found: Found) -> dict[float, int] | None:
     """Narrows the bracket until its ends are neighbours, or until only holes are between them.
 
-    Returns:
-        By size how many bytes its plan is over the limit; ``None`` where the factory raises for every size.
+    By size how many bytes its plan is over the limit; ``None`` where the factory raises for every size.
     """
     over: dict[float, int] = {}
     known: dict[int, int] = {}
@@ -279,8 +249,6 @@ def _bracket(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], foun
         known[index] = over[size] = max(beyond, 0) if verdict.status == "refused" else beyond
         if known[index] < 0:
             found.below = max(size, found.below or size)
-        else:
-            found.above = min(size, found.above or size)
         return True
 
     last = len(sizes) - 1
