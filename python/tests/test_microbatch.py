@@ -200,6 +200,28 @@ def equations(weight, x):
     return jax.value_and_grad(lambda weight: jax.vmap(one, (None, 0))(weight, x).mean())(weight)
 
 
+def places_by_number(weight, x, labels):
+    """Each sample's row is looked up by the sample's own number, in a gradient too, and written there."""
+    at = jnp.arange(ROWS)
+
+    def loss(weight):
+        return (jnp.tanh(x @ weight)[at, labels] ** 2).sum()
+
+    found = jnp.tanh(x @ weight)
+    return jax.value_and_grad(loss)(weight), found.at[at, labels].set(3.0), found[at, -1]
+
+
+def ranked(weight, x):
+    """Few numbers of each sample are put in order, and returned as they are."""
+    found = jnp.tanh(x @ weight).sum((1, 2))
+    return jax.lax.top_k(found, 3), jnp.argsort(found), found.max(), found
+
+
+def halves(params, x):
+    found = network(params, x).sum(-1)
+    return jax.nn.log_sigmoid(found[: ROWS // 2] - found[ROWS // 2 :]).mean()
+
+
 ZEROS = jax.tree.map(jnp.zeros_like, PARAMS)
 STEPS = [
     (adam, (2, 3, 4), (PARAMS, (ZEROS, ZEROS), X, LABELS, MASK.astype(jnp.float32))),
@@ -216,6 +238,9 @@ STEPS = [
     (until, 1, (STACK[0], X)),
     (branches, 1, (STACK[0], X)),
     (equations, 1, (STACK[0], X)),
+    (places_by_number, (1, 2), (STACK[0], X, LABELS)),
+    (ranked, 1, (STACK[0], NORMAL(KEYS[6], (ROWS, 6, 8)))),
+    (halves, 1, (PARAMS, X)),
 ]
 
 
@@ -374,15 +399,11 @@ def normalized(params, x):
     return jax.grad(loss)(params)
 
 
-def halves(params, x):
-    found = network(params, x).sum(-1)
-    return jax.nn.log_sigmoid(found[: ROWS // 2] - found[ROWS // 2 :]).mean()
-
-
 REFUSED = [
     (contrastive, "one number for each two samples"),
     (normalized, "what follows from all of the batch"),
-    (halves, "a part of the batch is taken"),
+    (lambda params, x: x[: ROWS // 2] - x[ROWS // 2 :], "a part of the batch is taken"),
+    (lambda params, x: x[jnp.arange(ROWS)[::-1], LABELS], "samples are looked up in one another"),
     (lambda params, x: jnp.sort(x, 0), "`sort` goes along the batch"),
     (lambda params, x: x.max(0), "`reduce_max` goes over the batch"),
     (lambda params, x: jnp.cumsum(x, 0), "`cumsum` goes along the batch"),

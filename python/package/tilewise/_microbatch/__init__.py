@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tilewise._base.errors import Error
 from tilewise._base.modules import module
 from tilewise._microbatch.program import Part, Program
-from tilewise._microbatch.rules import Each, RefusedError, Share, Whole
+from tilewise._microbatch.rules import Each, Partial, RefusedError, Share, Whole
 
 LANES = 128
 """The elements of a TPU's tile along the dimension that varies fastest."""
@@ -32,7 +32,8 @@ def microbatch(
     once, for the whole batch. Values with a row for each sample are computed for a part at a time. The parts' shares of
     a sum over the batch, such as a gradient, are added up (two-byte floats in float32). Values that follow from these
     sums, such as the optimizer's update, are computed once. Means stay those of the whole batch, also where parts have
-    unequal numbers of its tokens. Results equal the step's own but for rounding.
+    unequal numbers of its tokens. Small rows of all samples are joined for what needs them together, such as a rank.
+    Results equal the step's own but for rounding.
 
     Args:
         step: a function of arrays; it may be under `jax.jit`.
@@ -153,22 +154,23 @@ def _size(leaves: list[Any], along: list[int | None], parts: int) -> int:
 def _run(program: Program, leaves: list[Any]) -> list[Any]:
     """Goes through the parts as many times as sums over the batch follow from one another."""
     # The parts' shares of a result are added up like any sum.
-    results = [program.finished(at) for at in program.results]
+    results = [program.added_up(at) for at in program.results]
     given = dict(zip(program.inputs, leaves, strict=True))
     batch = {at: leaf for at, leaf in given.items() if isinstance(program.shares[at], Each)}
     whole = program.constants | {at: leaf for at, leaf in given.items() if at not in batch}
     first = Part(0, program.parts)
     for targets in _turns(program, results, set(given) | set(program.constants)):
-        sums = [at for at in targets if at in program.sums]
-        each = [at for at in targets if at not in program.sums]
-        added = [program.sums[at] for at in sums]
+        sources = {at: program.sums.get(at, at) for at in targets}
+        sums = [at for at in targets if isinstance(program.shares[sources[at]], Partial)]
+        rows = [at for at in targets if at not in sums]
+        added, each = [sources[at] for at in sums], [sources[at] for at in rows]
         # Values that all parts share are computed before them.
         steps = program.needed({*added, *each}, set(whole) | set(batch))
         read = {at for step in steps for at in step.reads if isinstance(program.shares[at], Whole)}
         ready = program.before_parts(read, set(whole))
         whole |= dict(zip(ready, program.run(ready, whole, first), strict=True))
         totals, joined = _through(program, batch, whole, added, each)
-        whole |= dict(zip(sums, totals, strict=True)) | dict(zip(each, joined, strict=True))
+        whole |= dict(zip(sums, totals, strict=True)) | dict(zip(rows, joined, strict=True))
     return program.run(results, whole | batch, first)
 
 

@@ -17,6 +17,9 @@ CHEAP = rules.ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota",
 """Primitives fused into their readers: each reader makes its own piece of the result."""
 MOST_CHEAP = 64
 """The most of them in a row."""
+SMALL = 16
+"""Rows of all samples are joined for an operation on the whole batch, such as a sort, if the largest value with rows takes
+this many times the bytes or more: the rows lie beside all parts."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,17 @@ class Program:
         self.constants: dict[int, Any] = {}
         self.steps: list[Step] = []
         self.sums: dict[int, int] = {}
-        """By value known once all parts are added up, a part's share of it."""
+        """By value known once all parts are added up or joined, a part's share of it."""
+        self._joined: list[tuple[int, RefusedError]] = []
         self._made: dict[int, tuple[Any, list[int]]] = {}
         self._maker: Any = None
         self._cut: dict[tuple[int, Each | None], int] = {}
         self.inputs = [self._new(var.aval, share) for var, share in zip(closed.jaxpr.invars, shares, strict=True)]
         self.results = self.call(closed.jaxpr, closed.consts, self.inputs)
+        largest = max((self._bytes(at) for at, share in self.shares.items() if isinstance(share, Each)), default=0)
+        for at, error in self._joined:
+            if self._bytes(at) * SMALL > largest:
+                raise error
 
     def _new(self, aval: Any, share: Share) -> int:
         number = len(self.avals)
@@ -95,7 +103,7 @@ class Program:
         found = self._of_sums(eqn, reads, shares)
         if found is not None:
             return found
-        reads = [self.finished(at) for at in reads]
+        reads = [self.added_up(at) for at in reads]
         if name in LOOPS:
             return LOOPS[name](self, eqn, reads)
         shares = [self.shares[at] for at in reads]
@@ -107,13 +115,24 @@ class Program:
         given, made = (
             [tuple(getattr(atom.aval, "shape", ())) for atom in atoms] for atoms in (eqn.invars, eqn.outvars)
         )
-        outcome = rule(Operation(name, eqn.params, given, made, shares, self.samples, self.parts))
+        own = self._own_column(reads[1]) if name == "gather" or name.startswith("scatter") else None
+        try:
+            outcome = rule(Operation(name, eqn.params, given, made, shares, self.samples, self.parts, own))
+        except RefusedError as error:
+            if self.is_within:
+                raise
+            results = self._operation(eqn, [self.finished(at) for at in reads])
+            rows = [at for at in reads if isinstance(self.shares[at], Each)]
+            self._joined += [(at, error) for at in (*rows, *results)]
+            return results
         turn = max(share.turn for share in shares)
         results = [replace(share, turn=turn) for share in outcome.results]
         for number, rows in outcome.operands.items():
             reads[number] = self.rows(reads[number], rows)
         if outcome.zeros is not None:
             reads[outcome.zeros] = self.counted_once(reads[outcome.zeros])
+        if outcome.counted and own:
+            reads[1] = self._counted_anew(reads[1], own[0])
         return self._emit(eqn, reads, results, outcome.params)
 
     def _solved(self, eqn: Any, reads: list[int]) -> list[int]:
@@ -144,9 +163,14 @@ class Program:
         reads = [at if is_sum else self.counted_once(at) for at, is_sum in zip(reads, sums, strict=True)]
         return self._emit(eqn, reads, [Partial(turn)] * len(eqn.outvars), {})
 
+    def added_up(self, at: int) -> int:
+        """A value with no parts' shares of a sum left to add up."""
+        return self.finished(at) if isinstance(self.shares[at], Partial) else at
+
     def finished(self, at: int) -> int:
+        """A value of all samples: the sum of the parts' shares, or the parts' rows joined."""
         share = self.shares[at]
-        if not isinstance(share, Partial):
+        if isinstance(share, Whole):
             return at
         if self.is_within:
             raise RefusedError(
@@ -198,7 +222,58 @@ class Program:
             apart = values[0].reshape(self.apart(values[0].shape, rows))
             return [lax.dynamic_slice_in_dim(apart, part.number * count, count, rows.at + 1).reshape(shape)]
 
-        return self.step(compute, [at], [(self.avals[at], rows)])[0]
+        cut = self.step(compute, [at], [(self.avals[at], rows)])[0]
+        if name == "iota":
+            self._made[cut] = eqn, reads
+        return cut
+
+    def _own_column(self, at: int) -> tuple[int, int] | None:
+        """The column of indices that has each sample's own number, and the dimension along which it counts."""
+        shape = self.avals[at].shape
+        along = [number for number, size in enumerate(shape[:-1]) if size == self.samples]
+        eqn, reads = self._made.get(at, (None, []))
+        columns = reads if eqn and eqn.primitive.name == "concatenate" else [at]
+        if len(columns) != shape[-1]:
+            return None
+        found = ((column, way) for column, read in enumerate(columns) for way in along if self._is_count(read, way))
+        return next(found, None)
+
+    def _is_count(self, at: int, along: int) -> bool:
+        """Whether a value's elements are the numbers of the samples along a dimension."""
+        eqn, reads = self._made.get(at, (None, []))
+        name = eqn.primitive.name if eqn else None
+        if name == "iota":
+            return eqn.params["dimension"] == along
+        if name == "broadcast_in_dim":
+            places = list(eqn.params["broadcast_dimensions"])
+            return along in places and self._is_count(reads[0], places.index(along))
+        if name == "reshape":
+            before, after = self.avals[reads[0]].shape, self.avals[at].shape
+            wide = [[size for size in shape if size != 1] for shape in (before, after)]
+            own = [number for number, size in enumerate(before) if size == self.samples]
+            return wide[0] == wide[1] == [self.samples] and self._is_count(reads[0], own[0])
+        if name == "convert_element_type":
+            return self._is_count(reads[0], along)
+        if name == "select_n" and len(reads) == 3:
+            # `x[i]` counts from the end if `i` is negative, which no number of a sample is.
+            test, compared = self._made.get(reads[0], (None, []))
+            is_sign = test is not None and test.primitive.name == "lt" and self._is_zero(compared[1])
+            return is_sign and self._is_count(compared[0], along) and self._is_count(reads[1], along)
+        return False
+
+    def _is_zero(self, at: int) -> bool:
+        value = self.constants.get(at)
+        return value is not None and not self.avals[at].shape and int(value) == 0
+
+    def _counted_anew(self, at: int, column: int) -> int:
+        """Indices whose column of the samples' own numbers begins with 0 in each part."""
+        jnp, count = module("jax.numpy"), self.samples // self.parts
+
+        def compute(values: list[Any], part: Part) -> list[Any]:
+            is_number = jnp.arange(values[0].shape[-1]) == column
+            return [values[0] - jnp.where(is_number, part.number * count, 0).astype(values[0].dtype)]
+
+        return self.step(compute, [at], [(self.avals[at], self.shares[at])])[0]
 
     def apart(self, shape: Sequence[int], rows: Each) -> tuple[int, ...]:
         """A shape with a dimension of its own for samples, the one after `rows.at`."""

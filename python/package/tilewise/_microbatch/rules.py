@@ -83,17 +83,23 @@ class Outcome:
         operands: the rows that an operand is to have, where it is the same for all parts but has a row for each sample.
         params: parameters that change.
         zeros: the number of an operand that only the first part has, and others zeros of its shape.
+        counted: whether the indices count the part's own samples, from 0.
     """
 
     results: list[Share]
     operands: dict[int, Each] = field(default_factory=dict[int, Each])
     params: dict[str, Any] = field(default_factory=dict[str, Any])
     zeros: int | None = None
+    counted: bool = False
 
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation as rules see it: parameters, the shapes of its operands and results, and its operands' shares."""
+    """An operation as rules see it: parameters, the shapes of its operands and results, and its operands' shares.
+
+    Of indices, `own` are the column with each sample's own number, as in ``x[jnp.arange(n), i]``, and the dimension
+    along which it counts.
+    """
 
     name: str
     params: dict[str, Any]
@@ -102,6 +108,7 @@ class Operation:
     shares: list[Share]
     samples: int
     parts: int
+    own: tuple[int, int] | None = None
 
     def rows(self, number: int = 0) -> Each:
         share = self.shares[number]
@@ -112,6 +119,11 @@ class Operation:
     def whole(self, rows: Each) -> dict[int, Each]:
         """These rows for each operand that is the same for all parts."""
         return {number: rows for number, share in enumerate(self.shares) if isinstance(share, Whole)}
+
+    def counts(self, dimensions: Any) -> int | None:
+        """The dimension of the first operand whose place the indices give by each sample's own number."""
+        at = dimensions[self.own[0]] if self.own else None
+        return at if at is not None and self.operands[0][at] == self.samples else None
 
     def cut(self, shape: tuple[int, ...], rows: Each) -> tuple[int, ...]:
         return tuple(size // self.parts if at == rows.at else size for at, size in enumerate(shape))
@@ -346,6 +358,12 @@ def gather(op: Operation) -> Outcome:
         rows = op.rows(1)
         return Outcome([rows.along(of_result[rows.at])])
     rows = op.rows(0)
+    if op.counts(numbers.start_index_map) == rows.at and rows.inner == 1:
+        assert op.own
+        counted = rows.along(op.own[1])
+        if isinstance(indices, Each):
+            together([counted, indices])
+        return Outcome([rows.along(of_result[counted.at])], op.whole(counted), counted=True)
     if rows.at in numbers.operand_batching_dims:
         batching: tuple[int, ...] = tuple(numbers.operand_batching_dims)
         across: int = numbers.start_indices_batching_dims[batching.index(rows.at)]
@@ -374,12 +392,16 @@ def scatter(op: Operation) -> Outcome:
         for at, across in zip(numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
     ]
     shared += [(at, None, of) for at, of in zip(windows, numbers.update_window_dims, strict=True)]
+    counted = op.counts(numbers.scatter_dims_to_operand_dims)
+    if op.own and counted in numbers.inserted_window_dims:
+        shared.insert(0, (counted, op.own[1], of_updates[op.own[1]]))
     having = [(number, share) for number, share in enumerate(op.shares) if isinstance(share, Each)]
     for places in shared:
-        if all(share.at == places[number] for number, share in having):
+        if all(share.at == places[of] for of, share in having):
             rows = together([share.along(places[0]) for _, share in having])
-            whole = [number for number, share in enumerate(op.shares) if isinstance(share, Whole)]
-            return Outcome([rows], {number: rows.along(at) for number in whole if (at := places[number]) is not None})
+            whole = [of for of, share in enumerate(op.shares) if isinstance(share, Whole)]
+            wanted = {of: rows.along(at) for of in whole if (at := places[of]) is not None}
+            return Outcome([rows], wanted, counted=places[0] == counted)
     # Rows of all samples are added up, such as the gradient of an embedding.
     is_of_rows = not isinstance(updates, Each) or updates.at in of_updates
     if op.name != "scatter-add" or isinstance(into, Each) or not is_of_rows:
