@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 
 import tilewise as tw
+from tilewise.__main__ import main
 from tilewise._fit import combination, factory
 
 jax = pytest.importorskip("jax")
@@ -228,13 +228,10 @@ def test_wrong_arguments_are_explained(fitted: Fitted) -> None:
 def test_what_is_no_program_is_no_misfit(
     source: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tilewise._base.answers import Answers
-    from tilewise._fit import command
-
     path = tmp_path / "train.py"
     path.write_text(source, encoding="utf-8")
     asked = [f"{path}:make", "--tpu", "v5e", "--largest", "batch=1..2", "--no-cache"]
-    assert command.main(asked, Answers(sys.stdout)) == 2
+    assert main(["fit", *asked]) == 2
     said = capsys.readouterr().err.strip().splitlines()
     assert said[-1].startswith("error: ")
     assert words in said[-1]

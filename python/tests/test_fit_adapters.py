@@ -8,7 +8,7 @@ import pytest
 
 import tilewise as tw
 from tilewise._fit.adapters import Adapter, Exported, MaxText, adapter
-from tilewise._fit.command import factory, sizes
+from tilewise._fit.factory import factory, sizes
 
 
 def test_programs_are_named_by_their_library(tmp_path: Path) -> None:

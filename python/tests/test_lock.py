@@ -31,7 +31,7 @@ def make(batch=1):
 
 @pytest.fixture
 def entry(program: Path) -> dict[str, Any]:
-    return lock.entry(tw.audit(program, tpu="v5e"), tpu="v5e", hlo="0", root=None)
+    return lock.entry(tw.audit(program, tpu="v5e"), tpu="v5e", hlo="sha256:0")
 
 
 def test_an_entry_is_the_report(entry: dict[str, Any], program: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_comparison_is_what_the_command_line_prints(entry: dict[str, Any], tmp
     after["bytes"]["temporary"] += 2**30
     after["bytes"]["total"] += 2**30
     after["hlo"] = "sha256:1"
-    compared = lock.compare("f", after, entry, compilers=(lock.compiler(), None))
+    compared = lock.compare("f", after, lock.Made(tw.audit(program, tpu="v5e"), entry), lock.compiler())
     assert (compared.verdict, compared.changes[0].what, bool(compared)) == ("better", "total", True)
     assert compared.peak_bytes_saved == compared.changes[0].before - compared.changes[0].after == 2**30
     assert str(compared).startswith("f: better\n  total: ")

@@ -20,7 +20,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         verbs = {"fit": command.main, "lock": locked.main, "audit": locked.audited, "kernel": kernel}
         with apart() as answers:
-            return verbs[given[0]](given[1:], answers)
+            try:
+                return verbs[given[0]](given[1:], answers)
+            except (ValueError, TypeError, ImportError, AttributeError, OSError, KeyError, RuntimeError) as error:
+                answers.error(error)
+                return 2
     # The verb `mcp` asks the compiler through this interpreter.
     os.environ.setdefault("TILEWISE_INTERPRETER", sys.executable)
     # Python's own handler would only take effect after the native call returns.

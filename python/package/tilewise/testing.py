@@ -227,8 +227,6 @@ def assert_plan(
         ...
         AssertionError: no/plan.lock has no program tanh: pytest --update-plans writes it
     """
-    from tilewise._fit.locked import of_function
-
     __tracebackhide__ = True
     path = Path(lock)
     held: dict[str, Any] = locks.read(path) if path.exists() else {"programs": {}}
@@ -240,19 +238,18 @@ def assert_plan(
     if tpu is None:
         raise TypeError(f"say which TPU {known} is for: tpu='v5e'")
     request = Request(f, args, tpu, topology, jit_options, kwargs=kwargs)
-    after = of_function(request, {}, locks.root_of(path))
+    after = locks.of_function(request, {}, locks.root_of(path))
     if updates_plans:
         locks.update(path, {known: after.entry})
         return
     compared = locks.compare(
         known,
         before,
-        after.entry,
-        compilers=(held["compiler"], after.compiler),
+        after,
+        held["compiler"],
         tolerance=share_of(tolerance),
         exact=exact,
         any_compiler=any_compiler,
-        report=after.report,
     )
     if compared.verdict in ("worse", "other compiler"):
         raise AssertionError(str(compared))

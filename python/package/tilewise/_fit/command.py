@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tilewise._audit.together import Together, audit_together
 from tilewise._base.answers import Answers
 from tilewise._base.files import write_whole
-from tilewise._fit.factory import factory
+from tilewise._fit.factory import factory, parts_of, setting, sizes, values
 from tilewise._fit.result import Fit
 from tilewise._fit.run import DEFAULT_CACHE, fit
-from tilewise._fit.settings import setting, sizes, values
-from tilewise._fit.together import fitted
+
+_PREDICTED = 6
+"""The most predictions of sets that are followed; after that, the search for the most pages bisects."""
 
 
 def main(arguments: Sequence[str], answers: Answers) -> int:
@@ -21,34 +24,29 @@ def main(arguments: Sequence[str], answers: Answers) -> int:
     if given.remat is not None:
         given.grid.append(f"remat={given.remat}")
     if not given.largest and not given.target:
-        answers.error("say what to search, as --largest batch=1..512, or what is to fit, as --target batch=256")
-        return 2
-    try:
-        server = _server(given, answers)
-        if server is not None:
-            return server
-        found = fit(
-            factory(given.program, given.allow_module),
-            tpu=given.tpu.split(","),
-            topology=None if given.topology is None else given.topology.split(","),
-            largest=dict(map(sizes, given.largest)) or None,
-            grid=dict(map(values, given.grid)),
-            target=dict(map(setting, given.target)) or None,
-            confirm=given.confirm,
-            above=given.above if given.above in ("auto", "all", "near") else float(given.above),
-            reserve=given.reserve,
-            hbm_limit=given.hbm_limit,
-            cache=None if given.no_cache else given.cache,
-            engine=given.engine,
-            workers=given.workers,
-            timeout=given.timeout,
-            out=given.out,
-            progress=answers.shows_progress,
-        )
-    except (ValueError, TypeError, ImportError, AttributeError, OSError, RuntimeError) as error:
-        answers.error(error)
-        return 2
-    _give(_formatted(found, given.format), given, answers)
+        raise ValueError("say what to search, as --largest batch=1..512, or what is to fit, as --target batch=256")
+    server = _server(given, answers)
+    if server is not None:
+        return server
+    found = fit(
+        factory(given.program, given.allow_module),
+        tpu=given.tpu.split(","),
+        topology=None if given.topology is None else given.topology.split(","),
+        largest=dict(map(sizes, given.largest)) or None,
+        grid=dict(map(values, given.grid)),
+        target=dict(map(setting, given.target)) or None,
+        confirm=given.confirm,
+        above=given.above if given.above in ("auto", "all", "near") else float(given.above),
+        reserve=given.reserve,
+        hbm_limit=given.hbm_limit,
+        cache=None if given.no_cache else given.cache,
+        engine=given.engine,
+        workers=given.workers,
+        timeout=given.timeout,
+        out=given.out,
+        progress=answers.shows_progress,
+    )
+    _give(found, str(found), given, answers)
     if found.interrupted:
         return 130
     if not found and not found.answered:
@@ -62,35 +60,64 @@ def main(arguments: Sequence[str], answers: Answers) -> int:
 
 
 def _server(given: argparse.Namespace, answers: Answers) -> int | None:
-    """The exit status if the factory is a server's, whose programs are loaded together; else ``None``."""
+    """The exit status if the factory is a server's, whose programs are loaded together; else ``None``.
+
+    The most cache pages that fit are searched.
+    """
     if len(given.largest) != 1 or given.target or given.grid or "," in given.tpu:
         return None
-    axis, counts = sizes(given.largest[0])
-    answer = fitted(given, axis, sorted(int(count) for count in counts))
-    if answer is None:
+    axis, several = sizes(given.largest[0])
+    counts = sorted(map(int, several))
+    make = factory(given.program, given.allow_module)
+    try:
+        if not isinstance(make(**{axis: counts[0]}), Mapping):
+            return None
+    # A factory may raise anything; the search for one program tells it.
+    except Exception:
         return None
-    found, asked = answer
-    words = f"{found}\nCompiled for {axis}={', '.join(map(str, asked))}."
-    _give({"json": found.to_json, "html": found.to_html}.get(given.format, lambda: words)(), given, answers)
+
+    def ask(count: int) -> Together:
+        print(f"compiling for {axis}={count}", file=sys.stderr, flush=True)
+        members = {str(name): parts_of(each) for name, each in make(**{axis: count}).items()}
+        return audit_together(members, tpu=given.tpu, hbm_limit=given.hbm_limit, topology=given.topology)
+
+    found, asked = largest(counts, ask)
+    _give(found, f"{found}\nCompiled for {axis}={', '.join(map(str, sorted(asked)))}.", given, answers)
     return int(found.fits is not True)
 
 
-def _give(text: str, given: argparse.Namespace, answers: Answers) -> None:
+def largest(counts: Sequence[int], ask: Callable[[int], Together]) -> tuple[Together, dict[int, Together]]:
+    """The set with the largest count that fits, or the smallest that was asked about if none does, and all that were.
+
+    Counts ascend, and more pages take more bytes.
+    """
+    asked: dict[int, Together] = {}
+    left = list(counts)
+    while left:
+        count = _next(left, asked)
+        asked[count] = said = ask(count)
+        left = [each for each in left if (each > count if said.fits else each < count)]
+    fitting = [count for count, said in asked.items() if said.fits]
+    return asked[max(fitting) if fitting else min(asked)], asked
+
+
+def _next(left: Sequence[int], asked: dict[int, Together]) -> int:
+    """The count to ask about next: the last set's prediction, then the one above."""
+    if not asked:
+        return left[0]
+    pages = [*asked.values()][-1].pages
+    if pages is None or pages.fitting is None or len(asked) > _PREDICTED:
+        return left[len(left) // 2]
+    return max((count for count in left if count <= (pages.fitting or 0)), default=left[0])
+
+
+def _give(found: Fit | Together, words: str, given: argparse.Namespace, answers: Answers) -> None:
+    """Prints or writes it in the form that is asked for, or else in words."""
+    form = getattr(found, f"to_{given.format}", lambda: words)
     if given.output is None:
-        answers.text(text)
+        answers.text(form().rstrip("\n"))
     else:
-        write_whole(Path(given.output), (text + "\n").encode())
-
-
-def _formatted(found: Fit, name: str) -> str:
-    formats: dict[str, Callable[[], str]] = {
-        "human": lambda: str(found),
-        "json": found.to_json,
-        "csv": lambda: found.to_csv().rstrip("\n"),
-        "markdown": found.to_markdown,
-        "html": found.to_html,
-    }
-    return formats[name]()
+        write_whole(Path(given.output), (form().rstrip("\n") + "\n").encode())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,4 +1,7 @@
-"""Makes the programs of a search, by a user's factory or by a function whose arguments are stretched."""
+"""Makes the programs of a search, by a user's factory or by a function whose arguments are stretched.
+
+Factories and their settings may be named as the command line writes them.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,6 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
     """The factory that ``FILE.py:NAME`` names, or the program of a library, ``maxtext:CONFIG``.
 
     ``MODULE:NAME`` is of an allowed module alone: ``subprocess:call`` is such a name, too.
-
-    Raises:
-        ValueError: the text has no name, or the module isn't allowed.
-        OSError, ImportError, AttributeError: there is no such factory.
     """
     library = adapter(program)
     if library is not None:
@@ -42,10 +41,10 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
         found = FromFile(place, name)
         try:
             found.load()
-        except (OSError, AttributeError, ImportError):
-            raise
         # A file of Python may raise anything.
         except (Exception, SystemExit) as error:
+            if isinstance(error, (OSError, AttributeError, ImportError)):
+                raise
             raise ValueError(f"{place} can't be run: {type(error).__name__}: {error}") from error
         return found
     if place not in modules:
@@ -94,7 +93,7 @@ def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Plac
 
 def parts_of(returned: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
     """The function that a factory returned, its arguments and options of ``jax.jit``; `TypeError` for all else."""
-    if is_set(returned):
+    if isinstance(returned, Mapping):
         raise TypeError("the factory returns several programs, which `tw.audit_together` sums up; `fit` is of one")
     is_tuple: bool = isinstance(returned, tuple)
     if not is_tuple or len(returned) not in (2, 3) or not callable(returned[0]):
@@ -105,11 +104,6 @@ def parts_of(returned: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[s
         message = f"the factory's second value is the tuple of the function's arguments, not {type(args).__name__}"
         raise TypeError(message)
     return f, tuple(args), dict(returned[2] or {}) if len(returned) == 3 else {}
-
-
-def is_set(returned: Any) -> bool:
-    """Whether a factory returned several programs, by name."""
-    return isinstance(returned, Mapping)
 
 
 def takes(make: Callable[..., Any], name: str) -> bool:
@@ -127,11 +121,7 @@ def _parameters(make: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | N
 
 
 def check_settings(make: Callable[..., Any], names: set[str]) -> None:
-    """Refuse names that the factory doesn't take, and a search without the settings that it needs.
-
-    Raises:
-        TypeError: the message names the setting, and those that the factory has.
-    """
+    """Refuse names that the factory doesn't take, and a search without the settings that it needs."""
     parameters = None if isinstance(make, (Adapter, Stretched)) else _parameters(make)
     if parameters is None:
         return
@@ -219,12 +209,6 @@ class FromFile:
         return self.load()(**settings)
 
     def load(self) -> Callable[..., Any]:
-        """The factory itself.
-
-        Raises:
-            OSError: the file can't be read.
-            AttributeError: there is no such name in it.
-        """
         return _loaded(self.path, self.name)
 
     @property
@@ -232,7 +216,8 @@ class FromFile:
         return inspect.signature(self.load())
 
 
-def _run(path: str, name: str) -> Callable[..., Any]:
+@functools.cache
+def _loaded(path: str, name: str) -> Callable[..., Any]:
     """The factory of a file, which is run once."""
     folder, stem = str(Path(path).parent), Path(path).stem
     # As `python FILE` does.
@@ -244,14 +229,10 @@ def _run(path: str, name: str) -> Callable[..., Any]:
     loaded = importlib.util.module_from_spec(specification)
     sys.modules.setdefault(stem, loaded)
     specification.loader.exec_module(loaded)
-    found: Any = operator.attrgetter(name)(loaded)
+    found: Callable[..., Any] = operator.attrgetter(name)(loaded)
     if not callable(found):
         raise AttributeError(f"{name} in {path} can't be called")
-    factory: Callable[..., Any] = found
-    return factory
-
-
-_loaded = functools.cache(_run)
+    return found
 
 
 def travels(make: Callable[..., Any]) -> bool:
@@ -262,3 +243,47 @@ def travels(make: Callable[..., Any]) -> bool:
         return False
     # There, `__main__` is another module.
     return b"__main__" not in held
+
+
+def sizes(text: str) -> tuple[str, Sequence[float]]:
+    """``batch=1..512``, ``seq=128..4096..128``, ``batch=1,2,8`` or ``batch=0.25,0.5,1``: the axis and its sizes."""
+    name, held = _named(text)
+    try:
+        if ".." in held:
+            first, last, *step = (int(part) for part in held.split(".."))
+            chosen = range(first, last + 1, *step)
+            if max(abs(first), abs(last)) < sys.maxsize:
+                return name, chosen
+            raise ValueError("a size is below 2^63")
+        return name, [float(part) if "." in part else int(part) for part in held.split(",")]
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"sizes are written 1..512, 8..512..8 or 1,2,8, not {held!r}") from error
+
+
+def values(text: str) -> tuple[str, list[Any]]:
+    """``remat=none,dots,full``: the axis and its values."""
+    name, held = _named(text)
+    return name, [_value(part) for part in held.split(",")]
+
+
+def setting(text: str) -> tuple[str, Any]:
+    name, held = _named(text)
+    return name, _value(held)
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, equals, held = text.partition("=")
+    if not equals or not name:
+        raise ValueError(f"settings are written NAME=VALUE, not {text!r}")
+    return name, held
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +12,36 @@ from tilewise import _tilewise
 from tilewise._audit.comparison import Comparison
 from tilewise._base.files import write_whole
 from tilewise._compiler.libtpu import compiler_version
+from tilewise._compiler.plan import plan_of
+from tilewise._jax.lowering import Request
 from tilewise._tilewise import Report
 
 _ROOTS = (".git", ".hg", "pyproject.toml")
 
 
-def entry(
-    report: Report,
-    *,
-    tpu: str,
-    topology: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    hlo: str | None = None,
-    root: Path | None = None,
-) -> dict[str, Any]:
-    """A program's entry in a lock, with its hash without source locations, and files relative to a folder."""
+@dataclass(frozen=True)
+class Made:
+    """A program as it was audited: its entry in a lock, and the versions that compiled it; ``None`` of a file."""
+
+    report: Report
+    entry: dict[str, Any]
+    compiler: dict[str, str] | None = None
+
+
+def entry(report: Report, root: Path | None = None, *, tpu: str, **named: Any) -> dict[str, Any]:
+    """A program's entry in a lock, with files relative to a folder."""
     held: dict[str, Any] = json.loads(_tilewise.compared_program(report, root))
     held["bytes"]["limit"] = report.hbm_limit or _tilewise.hbm_bytes(tpu)
-    named = {"tpu": tpu, "topology": topology, "settings": dict(settings or {})}
-    return {**held, **named, "hlo": None if hlo is None else f"sha256:{hlo}"}
+    return {**held, "tpu": tpu, "topology": None, "settings": {}, "hlo": None, **named}
+
+
+def of_function(request: Request, settings: Mapping[str, Any], root: Path, **named: Any) -> Made:
+    """A function, with the hash of its program without source locations."""
+    plan, named = plan_of(request), {"topology": request.topology, **named}
+    if plan.program is not None:
+        named.update(topology=plan.program.topology, hlo=f"sha256:{plan.program.hash}")
+    held = entry(plan.report, root, tpu=request.generation, settings=dict(settings), **named)
+    return Made(plan.report, held, compiler(request.libtpu))
 
 
 def root_of(path: Path) -> Path:
@@ -43,12 +55,7 @@ def compiler(libtpu: str | None = None) -> dict[str, str]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A lock: ``compiler`` and ``programs``.
-
-    Raises:
-        OSError: it can't be read.
-        ValueError: it isn't a lock, or of another version.
-    """
+    """A lock: ``compiler`` and ``programs``; `ValueError` if it isn't one, or of another version."""
     try:
         versions, programs = _tilewise.read_lock(path.read_bytes())
     except ValueError as error:
@@ -57,11 +64,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def update(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write programs to a lock, beside the others that it has.
-
-    Raises:
-        ValueError: the others are another compiler's, or not all of a program could be read and sized.
-    """
+    """Write programs to a lock, beside the others that it has, which are to be of one compiler."""
     for name in (name for name, each in programs.items() if not each.get("is_complete", True)):
         raise ValueError(f"{name} can't be locked: not all of it could be read and sized")
     held: dict[str, Any] = read(path) if path.exists() else {"programs": {}}
@@ -76,24 +79,14 @@ def update(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
 def compare(
     name: str,
     before: Mapping[str, Any],
-    after: Mapping[str, Any],
+    after: Made,
+    compiler: Mapping[str, str] | None,
     *,
-    compilers: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None),
     tolerance: float = 0.01,
     exact: bool = False,
     any_compiler: bool = False,
-    report: Report | None = None,
 ) -> Comparison:
-    """The changes from one entry to another.
-
-    Args:
-        compilers: of both; ``None`` where it isn't known.
-        tolerance: the share that bytes may grow by; a MiB is always allowed.
-        any_compiler: compare plans of different compilers, too. The same program with other bytes is one's, too.
-        report: of the second, whose advice is given if it is worse.
-    """
-    old, new = (
-        json.dumps({**held, "compiler": versions}) for held, versions in zip((before, after), compilers, strict=True)
-    )
+    """The changes from an entry, of that compiler, to a program, with its advice if it is worse."""
+    old, new = json.dumps({**before, "compiler": compiler}), json.dumps({**after.entry, "compiler": after.compiler})
     allowed: dict[str, Any] = {"tolerance": tolerance, "exact": exact, "any_compiler": any_compiler}
-    return Comparison(_tilewise.compare_programs(name, old, new, report, **allowed))
+    return Comparison(_tilewise.compare_programs(name, old, new, after.report, **allowed))

@@ -1,104 +1,74 @@
-"""``tilewise lock``, and ``tilewise audit`` of programs in Python."""
+"""``tilewise lock``, and ``tilewise audit`` of programs in Python: alone, beside others, or together."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._audit.audit import audit
 from tilewise._audit.comparison import Comparison
+from tilewise._audit.together import Together, audit_together
 from tilewise._base.answers import Answers
 from tilewise._base.files import write_whole
 from tilewise._base.limits import share_of
-from tilewise._compiler.plan import plan_of
 from tilewise._fit import lock
 from tilewise._fit.candidates import Place
-from tilewise._fit.factory import factory
+from tilewise._fit.factory import factory, parts_of, setting, takes
 from tilewise._fit.factory import program as program_made
-from tilewise._fit.settings import setting
-from tilewise._fit.together import summed
-from tilewise._jax.lowering import Request
-from tilewise._tilewise import Report
+from tilewise._fit.lock import Made
 
-_LOCKED = ("tpu", "topology", "settings")
+if TYPE_CHECKING:
+    from tilewise._base.types import Member
+
 _STATUS = {"same": 0, "better": 0, "worse": 1, "other compiler": 3}
-
-
-@dataclass(frozen=True)
-class Made:
-    """A program as it was audited: its entry in a lock, and the versions that compiled it; ``None`` of a file."""
-
-    report: Report
-    entry: dict[str, Any]
-    compiler: dict[str, str] | None
-
-    @property
-    def name(self) -> str:
-        return self.report.module.removeprefix("jit_")
 
 
 @dataclass(frozen=True)
 class Target:
     """The target that programs are made and compiled for, as the command line says it.
 
-    `root` is the folder that files are relative to; `libtpu` compiles them, or compiled a file; functions of `modules`
-    may be run.
+    `root` is the folder that files are relative to; functions of `modules` may be run.
     """
 
     tpu: str | None
     topology: str | None
     settings: Mapping[str, Any]
     root: Path
-    libtpu: str | None = None
-    modules: Collection[str] = ()
+    libtpu: str | None
+    modules: Collection[str]
 
     @classmethod
     def of(cls, given: argparse.Namespace, root: Path) -> Target:
         return cls(given.tpu, given.topology, dict(map(setting, given.set)), root, given.libtpu, given.allow_module)
 
-
-def of_function(request: Request, settings: Mapping[str, Any], root: Path) -> Made:
-    plan = plan_of(request)
-    program = plan.program
-    held = lock.entry(
-        plan.report,
-        tpu=request.generation,
-        topology=request.topology if program is None else program.topology,
-        settings=settings,
-        hlo=None if program is None else program.hash,
-        root=root,
-    )
-    return Made(plan.report, held, lock.compiler(request.libtpu))
+    def made(self, program: str) -> Made:
+        """A program: ``FILE.py:FACTORY``, or a file of HLO."""
+        if is_factory(program):
+            if self.tpu is None:
+                raise ValueError("say which TPU the program is for: --tpu v5e")
+            # As a lock has it, from the folder that files are relative to; as it is given, from here.
+            file, _, maker = program.rpartition(":")
+            is_here = Path(file).exists() or not (self.root / file).exists()
+            found = program if is_here else f"{self.root / file}:{maker}"
+            place = Place(self.tpu, self.topology)
+            request = replace(program_made(factory(found, self.modules), self.settings, place), libtpu=self.libtpu)
+            return lock.of_function(request, self.settings, self.root, program=_portable(found, self.root))
+        report = audit(program, tpu=self.tpu, libtpu=self.libtpu)
+        generation = self.tpu or report.tpu
+        if generation is None:
+            raise ValueError(f"{program} does not say which TPU it is for: --tpu v5e")
+        generation = _tilewise.generation_name(generation)
+        return Made(report, lock.entry(report, self.root, tpu=generation, settings=dict(self.settings)))
 
 
 def is_factory(program: str) -> bool:
     """Whether that names a factory, and not a file."""
     return ":" in program and not Path(program).exists()
-
-
-def of_program(program: str, target: Target) -> Made:
-    """A program: ``FILE.py:FACTORY``, or a file of HLO."""
-    tpu, root = target.tpu, target.root
-    if is_factory(program):
-        if tpu is None:
-            raise ValueError("say which TPU the program is for: --tpu v5e")
-        # As a lock has it, from the folder that files are relative to; as it is given, from here.
-        file, _, maker = program.rpartition(":")
-        found = program if Path(file).exists() or not (root / file).exists() else f"{root / file}:{maker}"
-        request = program_made(factory(found, target.modules), target.settings, Place(tpu, target.topology))
-        compiled = of_function(replace(request, libtpu=target.libtpu), target.settings, root)
-        return replace(compiled, entry={**compiled.entry, "program": _portable(found, root)})
-    report = audit(program, tpu=tpu, libtpu=target.libtpu)
-    generation = tpu or report.tpu
-    if generation is None:
-        raise ValueError(f"{program} does not say which TPU it is for: --tpu v5e")
-    held = lock.entry(report, tpu=_tilewise.generation_name(generation), settings=target.settings, root=root)
-    return Made(report, held, None)
 
 
 def _portable(program: str, root: Path) -> str:
@@ -108,6 +78,10 @@ def _portable(program: str, root: Path) -> str:
     return f"{path.relative_to(root).as_posix()}:{maker}" if path.exists() and path.is_relative_to(root) else program
 
 
+def _named(made: Made, given: argparse.Namespace) -> str:
+    return str(given.name or made.report.module.removeprefix("jit_"))
+
+
 def _allowed(given: argparse.Namespace) -> dict[str, Any]:
     # Naming another compiler asks for the changes that it makes.
     is_asked = given.libtpu is not None or str(getattr(given, "against", None)).startswith("libtpu=")
@@ -115,33 +89,30 @@ def _allowed(given: argparse.Namespace) -> dict[str, Any]:
     return {"tolerance": share_of(given.tolerance), "exact": given.exact, "any_compiler": any_compiler}
 
 
-def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> list[Comparison]:
+def _check(given: argparse.Namespace, path: Path) -> list[Comparison]:
     """The programs beside those of a lock; without programs, all that it can make again."""
     held = lock.read(path)
     root, locked = lock.root_of(path), held["programs"]
-    chosen = [(None, program) for program in programs] or [
+    chosen = [(None, program) for program in given.program] or [
         (name, each["program"]) for name, each in locked.items() if each.get("program")
     ]
     if not chosen:
         raise ValueError(f"{path} has no program that can be made again: name one")
+    asked = Target.of(given, root)
     found: list[Comparison] = []
     for name, program in chosen:
         same = (each for each in locked.values() if each.get("program") == _portable(program, root))
         before = locked.get(name) if name else next(same, None)
         # Another program may be for the slice of the lock's only one, but isn't compared with it.
         known: dict[str, Any] = before or (next(iter(locked.values())) if len(locked) == 1 else {})
-        kept: dict[str, Any] = before.get("settings") or {} if before else {}
-        asked = Target.of(given, root)
+        settings: Mapping[str, Any] = asked.settings or (before.get("settings") if before else None) or {}
         tpu, topology = asked.tpu or known.get("tpu"), asked.topology or known.get("topology")
-        made = of_program(program, replace(asked, tpu=tpu, topology=topology, settings=asked.settings or kept))
-        wanted = given.name or made.name
+        made = replace(asked, tpu=tpu, topology=topology, settings=settings).made(program)
+        wanted = _named(made, given)
         before = before or locked.get(wanted)
         if before is None:
             raise ValueError(f"no program `{wanted}` in {path}, only {', '.join(locked) or 'none'}")
-        compilers = held["compiler"], made.compiler
-        found.append(
-            lock.compare(name or wanted, before, made.entry, compilers=compilers, report=made.report, **_allowed(given))
-        )
+        found.append(lock.compare(name or wanted, before, made, held["compiler"], **_allowed(given)))
     return found
 
 
@@ -150,44 +121,33 @@ def _print(compared: list[Comparison], given: argparse.Namespace, answers: Answe
         answers.text("\n".join(each.to_json() for each in compared))
     else:
         answers.text(_tilewise.comparison_words([each.text for each in compared], given.format))
-    statuses = [_STATUS[each.verdict] for each in compared]
-    return 3 if 3 in statuses else max(statuses)
+    return max(_STATUS[each.verdict] for each in compared)
 
 
 def main(arguments: Sequence[str], answers: Answers) -> int:
     """``tilewise lock``: exit status 0 the same or better, 1 worse, 2 usage, 3 another compiler."""
     parser = _parser("lock")
     parser.add_argument("program", nargs="*")
-    parser.add_argument("-o", "--output", default="plan.lock")
+    parser.add_argument("-o", "--output", type=Path, default=Path("plan.lock"))
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--update", action="store_true")
     given = parser.parse_args(arguments)
-    path = Path(given.output)
-    try:
-        if given.check:
-            return _print(_check(given, path, given.program), given, answers)
-        _write(given, path)
-    except (ValueError, TypeError, ImportError, AttributeError, OSError, KeyError, RuntimeError) as error:
-        answers.error(error)
-        return 2
-    return 0
-
-
-def _write(given: argparse.Namespace, path: Path) -> None:
+    if given.check:
+        return _print(_check(given, given.output), given, answers)
     programs: dict[str, Any] = {}
     # A lock is of the installed compiler.
-    target = replace(Target.of(given, lock.root_of(path)), libtpu=None)
-    for name, each in lock.read(path)["programs"].items() if given.update else ():
+    target = replace(Target.of(given, lock.root_of(given.output)), libtpu=None)
+    for name, each in lock.read(given.output)["programs"].items() if given.update else ():
         if not each.get("program"):
-            raise ValueError(f"{name} of {path} was no program of Python: lock it anew")
-        again = of_program(each["program"], replace(target, **{what: each[what] for what in _LOCKED}))
-        programs[name] = again.entry
-    for program in given.program:
-        made = of_program(program, target)
-        programs[given.name or made.name] = made.entry
+            raise ValueError(f"{name} of {given.output} was no program of Python: lock it anew")
+        own = {field: each[field] for field in ("tpu", "topology", "settings")}
+        programs[name] = replace(target, **own).made(each["program"]).entry
+    for made in map(target.made, given.program):
+        programs[_named(made, given)] = made.entry
     if not programs:
         raise ValueError("say which program to lock, as FILE.py:FACTORY")
-    lock.update(path, programs)
+    lock.update(given.output, programs)
+    return 0
 
 
 def audited(arguments: Sequence[str], answers: Answers) -> int:
@@ -200,68 +160,81 @@ def audited(arguments: Sequence[str], answers: Answers) -> int:
     parser.add_argument("--hbm-limit")
     parser.add_argument("-o", "--out", type=Path)
     given = parser.parse_args(arguments)
-    try:
-        if given.out and not (given.together and given.out.suffix == ".html"):
-            raise ValueError("of a FILE.py:FACTORY only programs together are written, to FILE.html")
-        if given.together:
-            return _print_together(given, answers)
-        if given.against is None:
-            target = Target.of(given, Path.cwd())
-            return _print_reports([of_program(each, target).report for each in given.program], given, answers)
-        path = Path(given.against)
-        if path.suffix == ".lock" or _is_lock(path):
-            return _print(_check(given, path, given.program), given, answers)
-        return _print([_beside(each, given) for each in given.program], given, answers)
-    except (ValueError, TypeError, ImportError, AttributeError, OSError, KeyError, RuntimeError) as error:
-        answers.error(error)
-        return 2
-
-
-def _beside(program: str, given: argparse.Namespace) -> Comparison:
-    """A program beside another, or beside itself of another libtpu."""
+    if given.out and not (given.together and given.out.suffix == ".html"):
+        raise ValueError("of a FILE.py:FACTORY only programs together are written, to FILE.html")
+    if given.together:
+        return _print_together(_together(given), given, answers)
     target = Target.of(given, Path.cwd())
+    if given.against is None:
+        return _print_reports([target.made(each).report for each in given.program], given, answers)
+    if _is_lock(Path(given.against)):
+        return _print(_check(given, Path(given.against)), given, answers)
+    return _print([_beside(each, target, given) for each in given.program], given, answers)
+
+
+def _is_lock(path: Path) -> bool:
+    try:
+        return path.suffix == ".lock" or bool(lock.read(path))
+    except (OSError, ValueError):
+        return False
+
+
+def _beside(program: str, target: Target, given: argparse.Namespace) -> Comparison:
+    """A program beside another, or beside itself of another libtpu."""
     other, is_libtpu, version = given.against.partition("libtpu=")
     if other or not is_libtpu:
-        before = of_program(given.against, target)
+        before = target.made(given.against)
     elif is_factory(program):
-        before = of_program(program, replace(target, libtpu=version))
+        before = replace(target, libtpu=version).made(program)
     else:
         raise ValueError(f"another libtpu compiles FILE.py:FACTORY; {program} is compiled already")
-    after = of_program(program, target)
-    return Comparison(
-        _tilewise.compare_reports(before.report, after.report, given.name or after.name, **_allowed(given))
-    )
+    after = target.made(program)
+    compared = _tilewise.compare_reports(before.report, after.report, _named(after, given), **_allowed(given))
+    return Comparison(compared)
 
 
-def _print_reports(reports: Sequence[Report], given: argparse.Namespace, answers: Answers) -> int:
+def _print_reports(reports: Sequence[_tilewise.Report], given: argparse.Namespace, answers: Answers) -> int:
     """The reports; exit status 1 if one doesn't fit the TPU."""
-    words: dict[str, Callable[[Report], str]] = {"human": str, "json": _tilewise.Report.to_json}
-    if given.format not in words:
+    if given.format not in ("human", "json"):
         message = f"a FILE.py:FACTORY is printed for people or as json, not as {given.format}: write its text to a file"
         raise ValueError(message)
-    answers.text("\n".join(map(words[given.format], reports)))
+    answers.text("\n".join(each.to_json() if given.format == "json" else str(each) for each in reports))
     return int(any(report.fits is False for report in reports))
 
 
-def _print_together(given: argparse.Namespace, answers: Answers) -> int:
+def _print_together(together: Together, given: argparse.Namespace, answers: Answers) -> int:
     """Programs that are loaded at once; exit status 1 if they don't fit."""
-    together = summed(given)
     if given.format == "json":
         summed_up = {"schema": 1, "input": " ".join(given.program), "together": json.loads(together.to_json())}
         answers.text(json.dumps(summed_up))
     elif given.out:
         write_whole(given.out, together.to_html().encode())
     else:
-        answers.text(together.to_html() if given.format == "html" else together)
+        answers.text(together)
     return int(together.fits is False)
 
 
-def _is_lock(path: Path) -> bool:
-    try:
-        lock.read(path)
-    except (OSError, ValueError):
-        return False
-    return True
+def _together(given: argparse.Namespace) -> Together:
+    """The memory of the command line's programs together: files, and factories of one program or of several by name."""
+    if given.tpu is None:
+        raise ValueError("say which TPU the programs are for: --tpu v5e")
+    settings = dict(map(setting, given.set))
+    programs: dict[str, Member] = {}
+    for program in given.program:
+        _, colon, maker = program.rpartition(":")
+        if not colon or Path(program).exists():
+            made: dict[str, Member] = {program: program}
+        else:
+            make = factory(program, given.allow_module)
+            returned: Any = make(**{name: value for name, value in settings.items() if takes(make, name)})
+            is_set: bool = isinstance(returned, Mapping)
+            made = {str(name): parts_of(each) for name, each in (returned if is_set else {maker: returned}).items()}
+        for name, member in made.items():
+            if name in programs:
+                raise ValueError(f"two programs are called {name!r}: name them in one factory that returns a dict")
+            programs[name] = member
+    options = {name: getattr(given, name) for name in ("tpu", "hbm_limit", "topology", "pages", "libtpu")}
+    return audit_together(programs, **options)
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewise._base.answers import Answers
-from tilewise._fit.factory import factory
-from tilewise._fit.settings import setting, values
+from tilewise._fit.factory import factory, setting, values
 from tilewise._jax.topologies import ENVIRONMENT, ONLY_COMPILES
 from tilewise._kernel.blocks import BlockSuggestions, suggest_blocks
 from tilewise._kernel.budgets import KernelBudgets, kernel_budget
