@@ -54,13 +54,42 @@ class Listed(Sequence[_Element]):
         return len(self._elements())
 
 
-class Shown:
-    """A result that passes through JSON, is a table, and shows itself in notebooks."""
+class Tabular:
+    """A result that is a table."""
 
     def _rows(self) -> list[dict[str, Any]]:
         """The table, a dict for each row."""
         shown: Any = self
         return [asdict(row) for row in shown.rows]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The table, by column."""
+        rows = self._rows()
+        return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+
+    def to_pandas(self) -> Any:
+        """The table, as a ``pandas.DataFrame``.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return module("pandas").DataFrame(self._rows())
+
+    def to_polars(self) -> Any:
+        """The table, as a ``polars.DataFrame``.
+
+        Raises:
+            ImportError: Polars is not installed.
+        """
+        return module("polars").DataFrame(self._rows(), infer_schema_length=None)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table, for any reader of Arrow, where pyarrow is installed."""
+        return module("pyarrow").Table.from_pylist(self._rows()).__arrow_c_stream__(requested_schema)
+
+
+class Shown(Tabular):
+    """A table that passes through JSON, and shows itself in notebooks."""
 
     def _held(self) -> dict[str, Any]:
         """Its parts, as JSON has them."""
@@ -95,31 +124,6 @@ class Shown:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is not a {cls.__name__} in JSON: {error!r}") from error
         return found
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """The table, by column."""
-        rows = self._rows()
-        return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
-
-    def to_pandas(self) -> Any:
-        """The table, as a ``pandas.DataFrame``.
-
-        Raises:
-            ImportError: pandas is not installed.
-        """
-        return module("pandas").DataFrame(self._rows())
-
-    def to_polars(self) -> Any:
-        """The table, as a ``polars.DataFrame``.
-
-        Raises:
-            ImportError: Polars is not installed.
-        """
-        return module("polars").DataFrame(self._rows(), infer_schema_length=None)
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The table, for any reader of Arrow, where pyarrow is installed."""
-        return module("pyarrow").Table.from_pylist(self._rows()).__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
         # As wide as it is, and no higher than a screen.

@@ -36,11 +36,7 @@ def libtpu_version() -> str | None:
 
 
 def other_version(version: str | None) -> str | None:
-    """That version, if it is another than the installed one.
-
-    Raises:
-        ValueError: the text isn't a version.
-    """
+    """That version, if it is another than the installed one."""
     if version is None or version == libtpu_version():
         return None
     if not _VERSION.fullmatch(version):
@@ -62,11 +58,7 @@ def _installed(name: str) -> str:
 
 
 def library(version: str) -> Path:
-    """The library of that version; installed from PyPI the first time, beside the kept answers: 0.7 GB.
-
-    Raises:
-        Error: it can't be installed (``kind`` is ``no_libtpu``).
-    """
+    """The library of that version; installed from PyPI the first time, beside the kept answers: 0.7 GB."""
     folder = cache_folder() / "libtpu"
     kept = folder / version / "libtpu.so"
     if kept.exists():

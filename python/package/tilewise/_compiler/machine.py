@@ -22,11 +22,7 @@ _GPU_OPTIONS = {"xla_gpu_autotune_level": 0}
 
 
 def is_tpu(machine: str) -> bool:
-    """Whether it is a TPU's name, such as ``tpu:v5e``.
-
-    Raises:
-        ParseError: it names no machine.
-    """
+    """Whether it is a TPU's name, such as ``tpu:v5e``."""
     return _tilewise.machine_name(machine)[0].startswith("tpu:")
 
 
@@ -39,11 +35,7 @@ def report_on(
     hbm_limit: int | None = None,
     jit_options: Mapping[str, Any] | None = None,
 ) -> Report:
-    """The audit of a function on a GPU or a CPU.
-
-    Raises:
-        Error: this JAX can't compile for it (``kind`` is ``needs_gpu_compiler``).
-    """
+    """The audit of a function on a GPU or a CPU; an `Error` where this JAX can't compile for it."""
     name, _ = _tilewise.machine_name(machine)
     jax = module("jax")
     kwargs, options = dict(kwargs or {}), dict(jit_options or {})

@@ -6,9 +6,7 @@ import contextlib
 import importlib.metadata
 import json
 import warnings
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewise._base.files import cache_folder, write_whole
 from tilewise._base.modules import module
@@ -17,8 +15,7 @@ from tilewise._compiler.program import trace
 from tilewise._jax.lowering import Request
 
 
-@dataclass(frozen=True)
-class Modes:
+class Modes(NamedTuple):
     """Whether each mode gives the sizes of a full compilation."""
 
     probe: bool
@@ -32,18 +29,19 @@ def exact_modes(compiler: Compiler) -> Modes:
     """The exact modes: tried on a small program, once for each version of the compiler."""
     version = compiler.version
     if version not in _KNOWN:
-        kept = cache_folder() / f"modes-{importlib.metadata.version('tilewise')}.json"
-        held = _held(kept)
-        if version not in held:
+        kept, held = cache_folder() / f"modes-{importlib.metadata.version('tilewise')}.json", dict[str, Any]()
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            held = dict(json.loads(kept.read_text(encoding="utf-8")))
+            _KNOWN[version] = Modes(**held[version])
+        if version not in _KNOWN:
             found = canary(compiler)
             if found is None:
                 return Modes(probe=False, stop=False)
-            held[version] = asdict(found)
+            _KNOWN[version] = found
             # Another process may write it, too: either is right.
             with contextlib.suppress(OSError):
-                write_whole(kept, json.dumps(held, sort_keys=True).encode())
-        _KNOWN[version] = Modes(**held[version])
-        if not (_KNOWN[version].probe and _KNOWN[version].stop):
+                write_whole(kept, json.dumps({**held, version: found._asdict()}, sort_keys=True).encode())
+        if not all(_KNOWN[version]):
             warnings.warn(f"plans of {version} can't be trusted: everything is compiled in full", stacklevel=3)
     return _KNOWN[version]
 
@@ -63,11 +61,3 @@ def canary(compiler: Compiler) -> Modes | None:
     is_exact = plan is not None and Sizes.planned(plan) == full.sizes
     probed = probe.status == "planned" and probe.sizes == full.sizes
     return Modes(probe=is_exact and probed, stop=is_exact and full.passed)
-
-
-def _held(path: Path) -> dict[str, dict[str, bool]]:
-    try:
-        held: dict[str, dict[str, bool]] = json.loads(path.read_text(encoding="utf-8"))
-        return {version: {name: bool(found[name]) for name in ("probe", "stop")} for version, found in held.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}

@@ -32,11 +32,7 @@ class Plan:
 
 
 def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = False) -> Plan:
-    """The plan of a function, also where it does not fit.
-
-    Raises:
-        JaxRuntimeError: the compiler refuses it for another reason, or, with ``confirm``, although its plan fits.
-    """
+    """The plan of a function, also where it does not fit; JAX's error where it is refused for another reason."""
     f, tpu = request.f, request.tpu
     source = getattr(f, "__name__", type(f).__name__)
     begun = time.perf_counter()

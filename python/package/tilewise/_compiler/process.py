@@ -66,7 +66,6 @@ _LAST_WORDS = 4096
 _START_SECONDS = 300.0
 _IDLE_SECONDS = 60.0
 
-# A compilation that is nearly done costs less than another process.
 _GRACE_SECONDS, _GRACE_SHARE = 0.75, 0.1
 
 
@@ -95,27 +94,17 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Answer:
-    """The compiler's answer on a program.
-
-    Attributes:
-        status: ``fits`` was compiled in full; ``planned`` has a plan and was not; ``refused`` does not fit HBM;
-            ``other_memory`` does not fit another memory; of the others nothing is known.
-        mode: how it was asked.
-        sizes: the compiler's where it was compiled, else the plan's; ``None`` where there is neither.
-        message_bytes: the bytes needed, by the message.
-        error: the compiler's words, or the exception's.
-        report: the audit of the plan; ``None`` without a plan.
-        passed: whether the plan was dumped, and found to fit, before code was generated.
-        cost: the compiler's own cost analysis, where compiled in full.
-        seconds: how long it took.
-    """
+    """The compiler's answer on a program, whose status is one of `FitRow`'s, with the audit of its plan."""
 
     status: Status
     mode: Mode
+    # The compiler's where it was compiled, else the plan's.
     sizes: Sizes | None = None
+    # The bytes needed, by the message.
     message_bytes: int | None = None
     error: str | None = None
     report: Report | None = None
+    # Whether the plan was dumped, and found to fit, before code was generated.
     passed: bool = False
     cost: Mapping[str, float] | None = None
     seconds: float = 0.0
@@ -131,30 +120,27 @@ class _Ended(Exception):  # noqa: N818 - an event
 class _Worker:
     """A process of `child`, and a folder that goes with it."""
 
-    def __init__(self, libtpu: Path | None) -> None:
-        self._libtpu = {} if libtpu is None else {"TPU_LIBRARY_PATH": str(libtpu)}
+    def __init__(self, libtpu: str | None) -> None:
+        own = {} if libtpu is None else {"TPU_LIBRARY_PATH": str(library(libtpu))}
         self.folder = tempfile.mkdtemp(prefix=PREFIX)
         try:
-            self._start()
+            self._start({**ENVIRONMENT, **os.environ, **ONLY_COMPILES, **own})
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
         self._is_ready = False
         self.send(child.start)
 
-    def _start(self) -> None:
+    def _start(self, environment: Mapping[str, str]) -> None:
         self._connection, theirs = multiprocessing.Pipe()
-        arguments = f"{theirs.fileno()}, {self.folder!r}"
-        program = (
-            f"import sys; sys.path[:] = {sys.path!r}; from tilewise._compiler import child; child.main({arguments})"
-        )
+        call = f"from tilewise._compiler import child; child.main({theirs.fileno()}, {self.folder!r})"
         with theirs, open(Path(self.folder) / "output", "wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", program],
+                [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {call}"],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**ENVIRONMENT, **os.environ, **ONLY_COMPILES, **self._libtpu},
+                env=environment,
                 pass_fds=[theirs.fileno()],
                 start_new_session=own_sessions,
             )
@@ -171,11 +157,7 @@ class _Worker:
             self._is_ready = True
 
     def reply(self, deadline: float | None) -> tuple[str, dict[str, Any]]:
-        """The next reply.
-
-        Raises:
-            _Ended: the process died, or the deadline passed.
-        """
+        """The next reply; `_Ended` if the process died, or the deadline passed."""
         try:
             if not self._connection.poll(None if deadline is None else max(0.0, deadline - time.monotonic())):
                 raise _Ended("timeout", "too slow")
@@ -237,21 +219,14 @@ class Compiler:
         if self._cancelled:
             raise KeyboardInterrupt
         if self._worker is None:
-            self._worker, self._spare = self._spare or self._new(), None
-
-    def _new(self) -> _Worker:
-        return _Worker(None if self.libtpu is None else library(self.libtpu))
+            self._worker, self._spare = self._spare or _Worker(self.libtpu), None
 
     @property
     def version(self) -> str:
         return compiler_version(self.libtpu)
 
     def trace(self, make: Callable[[], Program], timeout: float | None = None) -> Program | Answer:
-        """The program that a picklable function returns, called in the process; an answer where it raised or died.
-
-        Raises:
-            NotSendable: the program can't be compiled in another process.
-        """
+        """The program that a picklable function returns, called in the process; an answer where it raised or died."""
         with self._lock, self._ending():
             try:
                 worker = self._ready()
@@ -273,13 +248,9 @@ class Compiler:
         source: str | None = None,
         hbm_limit: int | None = None,
     ) -> Answer:
-        """Ask the compiler about a program.
+        """Ask about a program, of a device with that HBM, in whole MiB, by default the generation's.
 
-        Args:
-            mode: how to ask; see the module's documentation.
-            limit: the HBM of a device where it is to be less than the generation's, rounded down to MiB.
-            timeout: seconds, after which the answer is ``timeout``.
-            source, hbm_limit: of the report; by default the module's name, and ``limit``.
+        The report's source and limit are by default the module's name, and ``limit``.
         """
         options: dict[str, Any] = dict(_PROBE) if mode == "probe" else {}
         available = limit or _tilewise.hbm_bytes(program.tpu)
@@ -291,14 +262,9 @@ class Compiler:
             kind, fields, text, assignment, passed = self._compiled(program, options, mode == "stop", timeout)
         report = None
         if text is not None:
-            if mode == "probe":
-                # With so little HBM, the compiler packs in another way.
-                assignment = None
-            report = report_of(
-                text, source or program.name, program.tpu, hbm_limit or available, assignment, self.libtpu
-            )
-        if kind == "compiled":
-            fields["sizes"] = Sizes(*fields["sizes"])
+            # For a probe, with so little HBM, the compiler packs in another way.
+            packed, name = None if mode == "probe" else assignment, source or program.name
+            report = report_of(text, name, program.tpu, hbm_limit or available, packed, self.libtpu)
         answer = _understood(mode, kind, fields, report, program.tpu)
         return replace(answer, passed=passed, seconds=time.monotonic() - begun)
 
@@ -311,37 +277,30 @@ class Compiler:
             worker = self._ready()
             folder = tempfile.mkdtemp(dir=worker.folder)
             if stop and self._ahead and self._spare is None:
-                self._spare = self._new()
+                self._spare = _Worker(self.libtpu)
             worker.send(functools.partial(child.compile_for, program, folder, options))
             deadline = _deadline(timeout)
             kind, fields = worker.reply(deadline)
             passed = kind == "passed"
             if passed and stop:
-                kind, fields = self._nearly_done(worker, float(fields["seconds"]))
-            elif passed:
+                # A compilation that is nearly done costs less than another process.
+                deadline = time.monotonic() + _GRACE_SECONDS + _GRACE_SHARE * float(fields["seconds"])
+            if passed:
                 kind, fields = worker.reply(deadline)
         except _Ended as ended:
-            kind, fields = ended.status, {"error": ended.words}
-        text = None
-        if folder and kind == "compiled":
+            is_stopped = passed and stop and ended.status == "timeout"
+            kind, fields = "stopped" if is_stopped else ended.status, {"error": ended.words}
+        text = assignment = None
+        if folder:
             # Only the last stage has the compiler's cycle counts, and the kernels' VMEM.
-            text = dumped_text(folder, "after_codegen")
-        text = text or (dumped_text(folder) if folder else None)
-        assignment = dumped_text(folder, "after_optimizations-buffer-assignment") if folder else None
+            text = dumped_text(folder, "after_codegen") if kind == "compiled" else None
+            text = text or dumped_text(folder)
+            assignment = dumped_text(folder, "after_optimizations-buffer-assignment")
         if kind in ("stopped", "timeout", "crashed"):
             self._end()
         else:
             shutil.rmtree(folder, ignore_errors=True)
         return kind, fields, text, assignment, passed
-
-    def _nearly_done(self, worker: _Worker, seconds: float) -> tuple[str, dict[str, Any]]:
-        """The reply of a compilation that ends soon after its plan; else that it is to be stopped."""
-        try:
-            return worker.reply(time.monotonic() + _GRACE_SECONDS + _GRACE_SHARE * seconds)
-        except _Ended as ended:
-            if ended.status != "timeout":
-                raise
-            return "stopped", {}
 
     def _ready(self) -> _Worker:
         self.start()
@@ -453,7 +412,7 @@ def _understood(mode: Mode, kind: str, fields: dict[str, Any], report: Report | 
     if kind == "compiled":
         # With options of ours it is not the program that was asked for.
         status: Status = "planned" if mode == "probe" else "fits"
-        said: Sizes = fields["sizes"]
+        said = Sizes(*fields["sizes"])
         # Before libtpu 0.0.51, it reports more than it allocates.
         counts_twice = report is not None and report.reported_temporary_bytes != report.temporary_bytes
         if counts_twice and sizes is not None and sizes.temporary_bytes <= said.temporary_bytes:

@@ -27,25 +27,17 @@ class NotSendable(Exception):  # noqa: N818 - a property of the program, no mist
 
 @dataclass(frozen=True)
 class Program:
-    """A program as JAX hands it to the compiler.
-
-    Attributes:
-        name: the module's name, such as ``jit_step``.
-        tpu: the generation, such as ``v5e``.
-        topology: the slice, as libtpu names it, such as ``v5e:2x2``.
-        module: StableHLO with source locations, as MLIR's bytecode.
-        options: the compile options, serialised.
-        devices: the numbers of the topology's devices that run it.
-        hash: SHA-256 of the StableHLO without locations, and of the options.
-        trace_seconds: how long tracing and lowering took.
-    """
+    """A program as JAX hands it to the compiler, for a slice that libtpu names, such as ``v5e:2x2``."""
 
     name: str
     tpu: str
     topology: str
+    # StableHLO with source locations, as MLIR's bytecode; and the serialised options.
     module: bytes
     options: bytes
+    # The numbers of the topology's devices that run it.
     devices: tuple[int, ...]
+    # Of the StableHLO without locations, and of the options.
     hash: str
     trace_seconds: float
 
@@ -91,16 +83,10 @@ def with_donations(request: Request) -> Request:
 
 
 def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Program:
-    """The program that JAX would hand to the compiler for ``lowered.compile()``.
+    """The program that JAX would hand to the compiler for ``lowered.compile()``; `NotSendable` where it can't go.
 
-    Args:
-        lowered: for devices of a topology or, with ``lowering_platforms=("tpu",)``, of any.
-        topology: the slice; ``None`` for the one that the devices are of, or the smallest with enough.
-        begun: when tracing began, as ``time.perf_counter()`` has it.
-
-    Raises:
-        NotATpuProgram: it is lowered for another machine.
-        NotSendable: the program can't be compiled elsewhere.
+    It is lowered for devices of a topology or, with ``lowering_platforms=("tpu",)``, of any: then for the slice, or
+    the smallest with enough. Tracing began when ``time.perf_counter()`` was `begun`.
     """
     handed = internals.handed(lowered, {_UNUSED: next(_NUMBERS)})
     if handed is None:
@@ -114,8 +100,7 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
         _check_platform(lowered, devices[0].platform)
         of, there = slice_with(tpu, topology, len(numbers))
         numbers = [int(device.id) for device in there[: len(numbers)]]
-        assignment = np.array(numbers).reshape(options.num_replicas, options.num_partitions)
-        internals.assign_devices(options, assignment)
+        internals.assign_devices(options, np.array(numbers).reshape(options.num_replicas, options.num_partitions))
     serialised = options.SerializeAsString()
     operation = handed.module.operation
     text = operation.get_asm(enable_debug_info=False)

@@ -109,11 +109,7 @@ _LIBRARIES: Mapping[str, Callable[[str], Adapter]] = {"maxtext": MaxText, "expor
 
 
 def adapter(program: str) -> Adapter | None:
-    """The program that ``LIBRARY:SOURCE`` names; ``None`` of a factory.
-
-    Raises:
-        OSError: the file can't be read.
-    """
+    """The program that ``LIBRARY:SOURCE`` names; ``None`` of a factory."""
     library, colon, source = program.partition(":")
     if not colon or library not in _LIBRARIES or os.path.exists(program):
         return None

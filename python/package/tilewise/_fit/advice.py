@@ -83,13 +83,7 @@ class AdviceCheck:
 
 
 def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
-    """Apply a report's advice, one after the other, as far as it can be from outside the function.
-
-    Only if all is confirmed, which compiles it to the end, are times told.
-
-    Raises:
-        TypeError: the report is not of a function.
-    """
+    """Apply a report's advice, one after the other; times are told only if all is confirmed: compiled to the end."""
     if origin is None:
         raise TypeError("check asks the compiler about a function: the report is to be of audit(f, *args, tpu=…)")
 
@@ -108,9 +102,8 @@ def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
             rows.append(CheckedAdvice(advised, None, str(error), None))
             continue
         freed = (held.peak_bytes or 0) - (found.peak_bytes or 0)
-        times = [change for change in compare(held, found).changes if change.what == "time"]
-        share = times[0].after / times[0].before - 1 if times and times[0].before else None
-        rows.append(CheckedAdvice(advised, freed, None, share))
+        times = [each for each in compare(held, found).changes if each.what == "time" and each.before]
+        rows.append(CheckedAdvice(advised, freed, None, times[0].after / times[0].before - 1 if times else None))
         if freed > 0:
             request, held = changed, found
     return AdviceCheck(compare(report, held), tuple(rows))
@@ -119,8 +112,7 @@ def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
 def applied(request: Request, advised: Recommendation, limit: int | None = None, confirm: bool = False) -> Request:
     """The program with one recommendation; with a limit, it has to fit that.
 
-    Raises:
-        Skip: it can't be applied from outside the function.
+    It skips what can't be applied from outside the function.
     """
     if advised.kind == "donate":
         donated = _advised_arguments(request, advised) or donatable(request.f, request.args)
@@ -135,16 +127,12 @@ def applied(request: Request, advised: Recommendation, limit: int | None = None,
         return _recomputing(request, limit, confirm)
     if advised.inputs and advised.parts:
         # In the parts that the advice is priced for.
-        return replace(request, f=known(request, microbatch(request.f, advised.parts, batch_argnames=advised.inputs)))
+        return known(request, microbatch(request.f, advised.parts, batch_argnames=advised.inputs))
     raise Skip("it changes the program itself")
 
 
 def _recomputing(request: Request, limit: int | None, confirm: bool) -> Request:
-    """The fastest choice of kept values that fits; without a limit, full rematerialisation, which frees most.
-
-    Raises:
-        Skip: nothing is kept for a gradient.
-    """
+    """The fastest choice of kept values that fits; without a limit, full rematerialisation, which frees most."""
     if limit is None:
         return rematerialised(request, "full")
     try:

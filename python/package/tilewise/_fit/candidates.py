@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -36,22 +37,18 @@ class Place:
 
 
 def candidate(factory: Factory, wanted: Mapping[str, Any]) -> Factory:
-    """The factory whose programs have the wanted changes; ``None``, False, ``"none"`` and 1 change nothing.
+    """The factory whose programs have the wanted changes; ``None``, False, ``"none"`` and 1 change nothing."""
 
-    Raises:
-        ValueError: a change doesn't take its value.
-    """
-    factory = functools.partial(_as_it_is, factory)
+    def as_it_is(batch: int | None) -> Request:
+        made = factory(batch)
+        return with_donations(made) if hasattr(made.f, "lower") else made
+
+    changed: Factory = as_it_is
     for name, change in _CHANGES.items():
         value = wanted.get(name)
         if name in wanted and (name == "donate" or value not in (None, False, "none", 1)):
-            factory = functools.partial(change, factory, value)
-    return factory
-
-
-def _as_it_is(factory: Factory, batch: int | None) -> Request:
-    made = factory(batch)
-    return with_donations(made) if hasattr(made.f, "lower") else made
+            changed = functools.partial(change, changed, value)
+    return changed
 
 
 def _donated(factory: Factory, value: Any, batch: int | None) -> Request:
@@ -67,19 +64,13 @@ def donatable(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
     def key(leaf: Any) -> tuple[Any, ...]:
         return tuple(leaf.shape), str(leaf.dtype)
 
-    results = [key(leaf) for leaf in jax.tree.leaves(jax.eval_shape(f, *args))]
+    results = Counter(key(leaf) for leaf in jax.tree.leaves(jax.eval_shape(f, *args)))
     found: list[int] = []
     for number, arg in enumerate(args):
-        leaves = [key(leaf) for leaf in jax.tree.leaves(arg) if hasattr(leaf, "shape")]
-        left = list(results)
-        try:
-            for leaf in leaves:
-                left.remove(leaf)
-        except ValueError:
-            continue
-        if leaves:
+        leaves = Counter(key(leaf) for leaf in jax.tree.leaves(arg) if hasattr(leaf, "shape"))
+        if leaves and leaves <= results:
             found.append(number)
-            results = left
+            results -= leaves
     return tuple(found)
 
 
@@ -91,11 +82,7 @@ def _formatted(factory: Factory, value: Any, batch: int | None) -> Request:
 
 
 def formats(made: Request) -> dict[str, Any]:
-    """``in_shardings`` and ``out_shardings`` with layouts that the compiler picks.
-
-    Raises:
-        Skip: the program is sharded.
-    """
+    """``in_shardings`` and ``out_shardings`` with layouts that the compiler picks."""
     jax = module("jax")
     layouts = module("jax.experimental.layout")
     if meshes_of((made.args, made.options)):
@@ -144,11 +131,7 @@ def _sharded(factory: Factory, value: Any, batch: int | None) -> Request:
 
 
 def batch_axes(made: Request, other: Request) -> list[int | None]:
-    """For each leaf of the arguments its axis that grows with the batch, read off the program of another batch.
-
-    Raises:
-        Skip: the arguments are others, or grow along two axes.
-    """
+    """For each leaf of the arguments its axis that grows with the batch, read off the program of another batch."""
     jax = module("jax")
     if jax.tree.structure(made.args) != jax.tree.structure(other.args):
         raise Skip("the arguments are others for another batch")
@@ -165,19 +148,10 @@ def batch_axes(made: Request, other: Request) -> list[int | None]:
     return found
 
 
-def _rematerialised(factory: Factory, value: Any, batch: int | None) -> Request:
-    """A policy for the values kept for the gradient; ``auto`` is chosen elsewhere, by asking the compiler."""
-    if value not in POLICIES:
-        raise ValueError(f"remat is none, auto, {' or '.join(POLICIES)}, not {value!r}")
-    return rematerialised(factory(batch), value)
-
-
 def rematerialised(made: Request, policy: str) -> Request:
-    """The program with a policy around each of its layers; see `Step.with_policy`.
-
-    Raises:
-        Skip: nothing is kept for a gradient.
-    """
+    """The program with a policy around each of its layers; ``auto`` is chosen elsewhere, by asking the compiler."""
+    if policy not in POLICIES:
+        raise ValueError(f"remat is none, auto, {' or '.join(POLICIES)}, not {policy!r}")
     try:
         return _replaced(made, Step.of(made).with_policy(policy))
     except Error as error:
@@ -190,20 +164,16 @@ def _microbatched(factory: Factory, value: Any, batch: int | None) -> Request:
     if batch is None:
         raise Skip("microbatch: the search has no batch")
     made = factory(batch)
-    return _replaced(made, known(made, along_axes(made.f, value, batch_axes(made, factory(2 * batch)))))
+    return known(made, along_axes(made.f, value, batch_axes(made, factory(2 * batch))))
 
 
-def known(made: Request, step: Callable[..., Any]) -> Callable[..., Any]:
-    """The step in parts of its batch, where these are known to compute the same.
-
-    Raises:
-        Skip: they aren't.
-    """
+def known(made: Request, step: Callable[..., Any]) -> Request:
+    """The program whose step runs in parts of its batch, where these are known to compute the same."""
     try:
         module("jax").eval_shape(step, *made.args)
     except Error as error:
         raise Skip(error.message) from None
-    return step
+    return _replaced(made, step)
 
 
 def _replaced(made: Request, f: Callable[..., Any]) -> Request:
@@ -217,7 +187,7 @@ def _replaced(made: Request, f: Callable[..., Any]) -> Request:
 # Later changes apply to the programs that earlier ones make.
 _CHANGES: dict[str, Callable[[Factory, Any, int | None], Request]] = {
     "microbatch": _microbatched,
-    "remat": _rematerialised,
+    "remat": lambda factory, value, batch: rematerialised(factory(batch), value),
     "sharding": _sharded,
     "donate": _donated,
     "formats": _formatted,

@@ -227,8 +227,8 @@ def _together(given: argparse.Namespace) -> Together:
         else:
             make = factory(program, given.allow_module)
             returned: Any = make(**{name: value for name, value in settings.items() if takes(make, name)})
-            is_set: bool = isinstance(returned, Mapping)
-            made = {str(name): parts_of(each) for name, each in (returned if is_set else {maker: returned}).items()}
+            several = returned if hasattr(returned, "items") else {maker: returned}
+            made = {str(name): parts_of(value) for name, value in several.items()}
         for name, member in made.items():
             if name in programs:
                 raise ValueError(f"two programs are called {name!r}: name them in one factory that returns a dict")

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewise._audit.comparison import compare
 from tilewise._base.limits import in_columns, in_words
-from tilewise._base.modules import module
+from tilewise._base.results import Tabular
 from tilewise._fit.combination import Combination
 from tilewise._fit.page import curve, markdown, markdown_row, page
 from tilewise._fit.rows import FitRow
@@ -18,8 +18,10 @@ from tilewise._fit.rows import FitRow
 _STEERING = ("fits", "planned", "refused")
 
 
-class Fit:
+class Fit(Tabular):
     """The results of `fit`. ``print`` shows a table: a row for each combination.
+
+    As data it is a table with a row for each program, and a column for each setting.
 
     Attributes:
         combinations: for each combination of the grid, its largest sizes, gaps and rows.
@@ -72,11 +74,14 @@ class Fit:
         """
         if self.target is None:
             return None
-        answers = [(each, each.answer) for each in self.combinations]
-        fitting = [(each, row) for each, row in answers if row is not None]
+        fitting = [(each, row) for each in self.combinations if (row := each.answer) is not None]
         if not fitting:
             return None
-        best, row = min(fitting, key=lambda pair: _work(pair[1]))
+
+        def work(pair: tuple[Combination, FitRow]) -> tuple[int, int, int]:
+            return pair[1].flops or 0, pair[1].hbm_bytes_moved or 0, pair[1].total_bytes or 0
+
+        best, row = min(fitting, key=work)
         for other, another in fitting:
             if (another.tpu, another.flops) == (row.tpu, row.flops) and _is_faster(another, row):
                 best, row = other, another
@@ -250,25 +255,7 @@ class Fit:
         """
         return curve(self.combinations, next(iter(self._axes), None))
 
-    def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame`` of the rows, a column for each setting.
-
-        Examples:
-            >>> found.to_pandas()["batch"].tolist()
-            [7, 8]
-        """
-        return module("pandas").DataFrame(self._flat())
-
-    def to_polars(self) -> Any:
-        """A ``polars.DataFrame`` of the rows, a column for each setting.
-
-        Examples:
-            >>> found.to_polars()["batch"].to_list()
-            [7, 8]
-        """
-        return module("polars").DataFrame(self._flat(), infer_schema_length=None)
-
-    def _flat(self) -> list[dict[str, Any]]:
+    def _rows(self) -> list[dict[str, Any]]:
         return [{**row.pop("settings"), **{name: _cell(each) for name, each in row.items()}} for row in self.to_dicts()]
 
 
@@ -276,18 +263,12 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, default=str) if isinstance(value, dict) else value
 
 
-def _work(row: FitRow) -> tuple[int, int, int]:
-    """The order of variants of one program: operations, then bytes moved, then bytes held."""
-    return row.flops or 0, row.hbm_bytes_moved or 0, row.total_bytes or 0
-
-
 def _is_faster(row: FitRow, than: FitRow) -> bool:
     """By the estimate, where both can be compared."""
     before, after = than.report, row.report
     if before is None or after is None:
         return False
-    changes = [change for change in compare(before, after).changes if change.what == "time"]
-    return any(change.after < change.before for change in changes)
+    return any(each.what == "time" and each.after < each.before for each in compare(before, after).changes)
 
 
 def _times(row: FitRow, reference: FitRow | None, axis: str) -> str:
