@@ -133,6 +133,7 @@ impl Quotes {
         let is_own = |file: &str, line: u32| {
             let is_in = |lines: &EditedLines| {
                 lines.line.file == file && (lines.line.line == line || lines.more.contains(&line))
+                    || lines.around.iter().any(|around| around.file == file && around.line == line)
             };
             about.edited.as_ref().is_some_and(is_in)
         };
@@ -236,27 +237,61 @@ fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str, is_own:
     let is_mapped = match finding.gradients {
         GradientSums::Apart => true,
         GradientSums::None => is_own && is_in_rows,
+        GradientSums::Summed => is_own && finding.is_made,
         _ => false,
     };
     if !is_mapped || line.trim_start().starts_with('#') {
         return None;
     }
     let (before, behind) = line.split_once("jax.vmap(")?;
-    let (function, behind) = behind.split_at(closing(behind)?);
-    // Other arguments name other dimensions than the first.
-    let given = behind.strip_prefix(")(").filter(|_| first_argument(&format!("{function},")) == Some(function))?;
-    let (arguments, end) = given.split_at(closing(given)?);
+    let (mapping, behind) = behind.split_at(closing(behind)?);
+    let (arguments, end) = behind.strip_prefix(")(").and_then(|given| Some(given.split_at(closing(given)?)))?;
+    let mapping = arguments_of(mapping);
+    let (function, given) = (*mapping.first()?, arguments_of(arguments));
+    // By argument, whether it is mapped, along its first dimension.
+    let axes: Vec<&str> = match mapping.get(1) {
+        None => vec!["0"; given.len()],
+        Some(axes) => arguments_of(axes.strip_prefix("in_axes=").unwrap_or(axes).strip_prefix('(')?.strip_suffix(')')?),
+    };
+    let is_read =
+        mapping.len() <= 2 && axes.len() == given.len() && axes.iter().all(|axis| ["0", "None"].contains(axis));
+    let mapped: Vec<&str> = given.iter().zip(&axes).filter(|(_, axis)| **axis == "0").map(|(name, _)| *name).collect();
     let inputs: Vec<&str> = finding.inputs.iter().flat_map(|(_, names)| names).map(String::as_str).collect();
-    let given: Vec<&str> = arguments.split(", ").collect();
-    let is_batch = if is_own { given.iter().all(|name| is_name(name)) } else { !inputs.is_empty() && given == inputs };
+    let is_batch = if is_own { !mapped.is_empty() } else { !inputs.is_empty() && mapped == inputs };
     let is_leading = finding.inputs.iter().all(|(at, _)| *at == 0);
     let size = (finding.size / about.parts.unwrap_or(2).max(1)).max(1);
-    let (call, all) = match given.len() {
-        1 => (function.to_owned(), arguments.to_owned()),
-        _ if is_name(function) => (format!("lambda args: {function}(*args)"), format!("({arguments})")),
-        _ => (format!("lambda args: ({function})(*args)"), format!("({arguments})")),
+    let callee = if is_name(function) { function.to_owned() } else { format!("({function})") };
+    let (call, all) = match &mapped[..] {
+        [one] if given.len() == 1 => (function.to_owned(), (*one).to_owned()),
+        [one] => {
+            let passed: Vec<&str> =
+                given.iter().zip(&axes).map(|(name, axis)| if *axis == "0" { "one" } else { name }).collect();
+            (format!("lambda one: {callee}({})", passed.join(", ")), (*one).to_owned())
+        }
+        _ => {
+            let first = axes.iter().take_while(|axis| **axis == "None").count();
+            if axes[first..].contains(&"None") {
+                return None;
+            }
+            let passed: String = given[..first].iter().map(|name| format!("{name}, ")).collect();
+            (format!("lambda args: {callee}({passed}*args)"), format!("({})", mapped.join(", ")))
+        }
     };
-    (is_batch && is_leading).then(|| format!("{before}jax.lax.map({call}, {all}, batch_size={size}{end}"))
+    // The backward pass would keep all parts.
+    let call = if finding.gradients == GradientSums::Summed { format!("jax.checkpoint({call})") } else { call };
+    (is_read && is_batch && is_leading).then(|| format!("{before}jax.lax.map({call}, {all}, batch_size={size}{end}"))
+}
+
+/// The arguments of a call, apart.
+fn arguments_of(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = comma(rest) {
+        found.push(&rest[..at]);
+        rest = rest[at + 1..].trim_start();
+    }
+    found.extend((!rest.is_empty()).then_some(rest));
+    found
 }
 
 /// The call of a loop over steps.
@@ -303,6 +338,11 @@ fn letters(text: &str) -> impl Iterator<Item = (usize, char)> {
 
 /// The first of a call's arguments, if others follow in the line: `step`, `lambda x, p: (layer(x, p), None)`.
 fn first_argument(text: &str) -> Option<&str> {
+    comma(text).filter(|at| *at > 0 && !text.starts_with("jax.checkpoint(")).map(|at| &text[..at])
+}
+
+/// The byte of the comma behind a call's first argument.
+fn comma(text: &str) -> Option<usize> {
     let mut depth = 0_u32;
     // The commas of a lambda's parameters come before its colon.
     let mut is_body = !text.starts_with("lambda ");
@@ -311,9 +351,7 @@ fn first_argument(text: &str) -> Option<&str> {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.checked_sub(1)?,
             ':' if depth == 0 => is_body = true,
-            ',' if depth == 0 && is_body => {
-                return (at > 0 && !text.starts_with("jax.checkpoint(")).then(|| &text[..at]);
-            }
+            ',' if depth == 0 && is_body => return Some(at),
             _ => {}
         }
     }

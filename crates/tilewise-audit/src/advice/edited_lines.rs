@@ -53,7 +53,7 @@ pub(super) fn edited_lines(
     stacks: &Stacks<'_>,
     proposal: &Proposal,
 ) -> Option<EditedLines> {
-    let alone = |line: SourceLine| EditedLines { line, more: Vec::new(), loss: None };
+    let alone = |line: SourceLine| EditedLines { line, more: Vec::new(), around: Vec::new(), loss: None };
     match &proposal.finding {
         // A line that the whole program shares calls no layer.
         Finding::RepeatedLayers(found) => {
@@ -99,7 +99,7 @@ fn gradient(stacks: &Stacks<'_>) -> Option<EditedLines> {
     let shown = parted.map_or(within.len(), |(together, _)| (together + 1).min(within.len()));
     let line = innermost(within.get(..shown).unwrap_or_default())?;
     let loss = loss(of(true), &line);
-    Some(EditedLines { line, more: Vec::new(), loss })
+    Some(EditedLines { line, more: Vec::new(), around: Vec::new(), loss })
 }
 
 /// The user's function that most differentiated operations have below the line that takes their gradient.

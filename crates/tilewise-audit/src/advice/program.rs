@@ -194,6 +194,11 @@ impl<'m> ProgramModel<'m> {
         !self.fits_without(0)
     }
 
+    /// Whether the memory's limit is known.
+    pub(crate) fn has_limit(&self) -> bool {
+        self.limit.is_some()
+    }
+
     /// Whether the program fits once `bytes` are freed, or no limit is known.
     pub(crate) fn fits_without(&self, bytes: u64) -> bool {
         self.limit.is_none_or(|limit| self.total_bytes.saturating_sub(bytes) <= limit)

@@ -2,7 +2,7 @@
 
 use super::{
     change::{Change, Saving, Target},
-    finding::{AttentionScores, Finding, GradientSums},
+    finding::{AttentionScores, Finding},
 };
 use crate::{message::Allocation, program::SourceLine};
 use tilewise::Shape;
@@ -49,6 +49,8 @@ pub struct EditedLines {
     pub line: SourceLine,
     /// The numbers of those behind it, in order.
     pub more: Vec<u32>,
+    /// The lines around them whose calls all that a rewrite takes apart goes through, outermost first.
+    pub around: Vec<SourceLine>,
     /// The user's function whose gradient it takes, by its qualified name: `train.<locals>.loss_fn`; `None` if it takes
     /// none, or that of a lambda.
     pub loss: Option<String>,
@@ -96,7 +98,6 @@ impl Recommendation {
             Finding::LargeDimension(batch) => batch.function.as_ref().map(|_| batch),
             _ => None,
         };
-        let batch = batch.filter(|batch| batch.gradients != GradientSums::Apart);
         batch
             .into_iter()
             .flat_map(|batch| &batch.inputs)

@@ -1,7 +1,7 @@
 //! The lines of source that a rewrite takes apart.
 
 use super::{
-    call_stacks::{Calls, calls, places},
+    call_stacks::{Calls, calls, places, shared_by},
     program::{LiveArray, ProgramModel},
     recommendation::EditedLines,
     rule::Proposal,
@@ -54,7 +54,9 @@ pub(super) fn taken_apart(program: &ProgramModel<'_>, proposal: &Proposal) -> Op
     }
     let mut all = lines.into_values();
     let line = SourceLine::of(all.next()?.clone());
-    Some(EditedLines { line, more: all.map(|frame| frame.line).collect(), loss: None })
+    let around = shared_by(stacks.iter(), |count, all| count == all).iter().filter(|frame| !is_installed(&frame.file));
+    let around = around.cloned().map(SourceLine::of).collect();
+    Some(EditedLines { line, more: all.map(|frame| frame.line).collect(), around, loss: None })
 }
 
 /// The call stacks of what makes or reads these arrays, each once.

@@ -52,8 +52,11 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     } else {
         format!("; split {} for each part", quoted(&finding.keys))
     };
-    let freed = match (parts, finding.more) {
-        (2, Some((many, more))) => format!("halves free this much, {many} parts up to {} more", bytes(more)),
+    let freed = match (parts, finding.others) {
+        (2, Some(many)) => format!("halves free this much, {} parts up to {} more", many.parts, bytes(many.freed)),
+        (_, Some(few)) if !few.is_more => {
+            format!("{parts} parts free this much, {} parts {} less", few.parts, bytes(few.freed))
+        }
         (2, None) => "halves free this much, more parts free more".to_owned(),
         (parts, _) if finding.is_to_fit => format!("{parts} parts free this much, and with fewer it may not fit"),
         (parts, _) => {
@@ -70,12 +73,10 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     } else {
         words.caveat(format!("split {} for each part", quoted(&finding.keys)))
     };
-    let words = match plain(
-        finding,
-        about,
-        &TakenGradient::named(finding.gradient_of, about.edited.as_ref()),
-        "  # with your options, such as has_aux",
-    ) {
+    let taken = TakenGradient::named(finding.gradient_of, about.edited.as_ref());
+    let words = match plain(finding, about, &taken, "  # with your options, such as has_aux") {
+        // Sums of parts have other divisors.
+        Some(code) if finding.is_divided => return in_parts_or(words, finding, about, code),
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
     };
@@ -85,19 +86,26 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         return words.jax(about, JAX, code);
     }
     if finding.gradients == GradientSums::OfEach {
-        return words.jax(about, JAX, added_up(finding, "f", &arrays(finding, None), parts));
+        return in_parts_or(words, finding, about, added_up(finding, "f", &arrays(finding, None), parts));
     }
     let is_of_call = finding.gradients == GradientSums::None;
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
         (None, Some(code)) => {
-            let install = words.plain.is_none().then(|| INSTALL.to_owned());
-            let caveats: Vec<String> = words.caveat.iter().cloned().chain(install).collect();
-            let caveat = (!caveats.is_empty()).then(|| caveats.join("; "));
             let code = if is_of_call { format!("# or all in one call:\n{code}") } else { code };
-            Words { caveat, ..words.jax(about, "import tilewise as tw", code) }
+            words.jax(about, TILEWISE, code)
         }
         (None, None) => words,
+    }
+}
+
+/// Code of `tilewise` for an unchanged step, if it takes one; a sketch of the same in JAX stands second, or alone.
+fn in_parts_or(words: Words, finding: &LargeDimension, about: &Recommendation, sketch: String) -> Words {
+    match microbatch(finding, about, about.parts.unwrap_or(2)) {
+        Some(code) if about.framework == Some(Framework::Jax) => {
+            Words { sketch: Some(sketch), ..words.code(TILEWISE, code) }
+        }
+        _ => words.jax(about, JAX, sketch),
     }
 }
 
@@ -222,13 +230,10 @@ fn calls(function: &str, names: &[&str], axis: usize, parts: u64) -> String {
 /// A gradient in parts where the program's own is known.
 pub(crate) fn gradient_in_parts(about: &Recommendation, taken: &TakenGradient<'_>) -> Option<String> {
     match &about.finding {
-        Finding::LargeDimension(finding) => plain(finding, about, taken, ""),
+        Finding::LargeDimension(finding) if !finding.is_divided => plain(finding, about, taken, ""),
         _ => None,
     }
 }
-
-/// How to install the Python package.
-const INSTALL: &str = "`pip install ./python` in a checkout of tilewise installs it";
 
 /// The dimension that most arrays of the peak have in common, in a clause.
 fn most(finding: &LargeDimension, about: &Recommendation) -> String {
@@ -265,20 +270,17 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
         _ => format!("jax.numpy.arange({size})"),
     });
     let xs = arrays(finding, made);
-    Words::new(format!(
+    let words = Words::new(format!(
         "Compute what has dimension {at} of [{bounds}]{place}{of_inputs} in parts{until}{again}: {}{itself}{then}",
         most(finding, about)
     ))
-    .task(task_of_functions(finding, about.parts.unwrap_or(2)))
-    .jax(
-        about,
-        JAX,
-        if finding.joint.as_ref().is_some_and(|joint| joint.are_sums) {
-            added_up(finding, function, &xs, about.parts.unwrap_or(2))
-        } else {
-            format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f: the result of one of the {size}")
-        },
-    )
+    .task(task_of_functions(finding, about.parts.unwrap_or(2)));
+    let sketch = if finding.joint.as_ref().is_some_and(|joint| joint.are_sums) {
+        added_up(finding, function, &xs, about.parts.unwrap_or(2))
+    } else {
+        format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f: the result of one of the {size}")
+    };
+    in_parts_or(words, finding, about, sketch)
 }
 
 /// `Take the 64 rows of `batch` in 4 parts`
@@ -354,9 +356,13 @@ fn apart(finding: &LargeDimension, parts: u64) -> Option<String> {
     })
 }
 
+const TILEWISE: &str = "import tilewise as tw";
+
 /// An unchanged step, in parts.
 fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
-    let function = finding.function.as_ref().filter(|function| is_name(function))?;
+    let function = finding.function.as_deref()?;
+    // A lambda has no name.
+    let of_jit = if function == "f" { "  # f: what you give to jax.jit" } else { "" };
     let inputs: Vec<(&str, usize)> = about.inputs().collect();
     if inputs.is_empty() || inputs.iter().any(|(name, _)| name.contains(['"', '\\'])) {
         return None;
@@ -370,8 +376,9 @@ fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> O
         format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
     };
     Some(format!(
-        "# Compile it as before. Where parts would compute something else, it is refused, and the error says why.
-{function} = tw.microbatch({function}, {parts}, batch_argnames={names})"
+        "# `pip install ./python` in a checkout of tilewise installs it. Compile the function as before; where parts
+# would compute something else, an error says why.
+{function} = tw.microbatch({function}, {parts}, batch_argnames={names}){of_jit}"
     ))
 }
 

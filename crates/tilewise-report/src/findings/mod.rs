@@ -99,6 +99,8 @@ pub struct Words {
     pub imports: Option<&'static str>,
     /// Code of the program's framework alone, where [`code`](field@Self::code) is of `tilewise`.
     pub plain: Option<String>,
+    /// Such code with functions that the reader has to write.
+    pub sketch: Option<String>,
     /// A caveat: a sentence without a full stop.
     pub caveat: Option<String>,
 }
@@ -112,6 +114,7 @@ impl Words {
             code: None,
             imports: None,
             plain: None,
+            sketch: None,
             caveat: None,
         }
     }

@@ -11,7 +11,7 @@ use tilewise_audit::{
     AxisName, ChangeCost, FittingSize, Recommendation, Report, SourceLine,
     recommendation::{
         Change,
-        finding::{Finding, GradientSums},
+        finding::{Finding, GradientSums, OtherParts},
     },
 };
 
@@ -145,9 +145,11 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         let effects = [
             limit.filter(|limit| held > *limit).map(|limit| fit(after, limit, is_uncertain(one.saving))),
             Some(slowdown(one, costs[at])),
-            in_more_parts(&one.finding)
-                .filter(|_| planned.is_empty())
-                .map(|(parts, more)| format!("{parts} parts: about {}", bytes(after.saturating_sub(more)))),
+            other_parts(&one.finding).filter(|_| planned.is_empty()).map(|other| {
+                let then =
+                    if other.is_more { after.saturating_sub(other.freed) } else { after.saturating_add(other.freed) };
+                format!("{} parts: about {}", other.parts, bytes(then))
+            }),
         ];
         planned.push(PlannedChange {
             task: said.task,
@@ -188,7 +190,9 @@ pub(super) fn place(advice: &Recommendation) -> String {
         return format!("{line}{}{function}", numbers(source.line, more));
     }
     match &advice.finding {
-        Finding::LargeDimension(found) if is_call && found.gradients == GradientSums::Summed => {
+        Finding::LargeDimension(found)
+            if is_call && found.gradients == GradientSums::Summed && !found.is_made && found.joint.is_none() =>
+        {
             format!("{line}, where the gradient is taken")
         }
         Finding::LargeDimension(found) if is_call && found.gradients == GradientSums::Apart => {
@@ -277,10 +281,10 @@ fn fitting(found: &FittingSize) -> String {
     format!("{smaller}, or {} devices", grouped(*devices))
 }
 
-/// A larger number of parts than advised, and the bytes that it frees beyond those.
-fn in_more_parts(finding: &Finding) -> Option<(u64, u64)> {
+/// A number of parts beside the advised one.
+fn other_parts(finding: &Finding) -> Option<OtherParts> {
     match finding {
-        Finding::LargeDimension(found) => found.more,
+        Finding::LargeDimension(found) => found.others,
         _ => None,
     }
 }

@@ -415,7 +415,7 @@ ENTRY main (x.1: f32[64,4096], i.1: s32[64,128], w.1: f32[4096]) -> f32[64] {{
         "  across = f32[4096,64]{1,0:T(8,128)} reshape(flat)
   back = f32[64,4096]{1,0:T(8,128)} transpose(across), dimensions={1,0}",
     );
-    let before = |said: &str| said.split(", 8 parts up to ").next().map(str::to_owned);
+    let before = |said: &str| said.split(", 16 parts up to ").next().map(str::to_owned);
     assert_eq!(first(&across).as_deref().and_then(before), before(&said));
     // Numbers that all samples share mix their rows.
     assert_eq!(first(&text("rows")), None);

@@ -4,7 +4,8 @@ use super::{
     advice::{MIB, advice, code, kind, sentence},
     joins::{first, program},
 };
-use tilewise_audit::recommendation::Saving;
+use tilewise_audit::{Audit, Program, recommendation::Saving};
+use tilewise_report::AuditOutput;
 
 /// A TPU's compiler concatenates so what it computes: each piece is padded to the whole, and the larger is taken.
 #[test]
@@ -58,6 +59,32 @@ sums, _ = jax.lax.scan(add, zeros, parts)";
     assert!(code(&found[0]).is_some_and(|code| code.ends_with(expected)), "{:?}", code(&found[0]));
     // A mean that is taken off in the forward pass joins each.
     assert_eq!(first(&text("jvp()")), None);
+}
+
+/// A loss that is divided by the sum of a mask: parts of it are divided by others, so that adding their gradients up computes
+/// something else. `microbatch` divides by the sum of all.
+#[test]
+fn a_loss_over_the_sum_of_a_mask_isnt_added_up_as_it_is() {
+    let text = |divisor: &str| {
+        let lines = format!(
+            "  count = f32[]{{:T(128)}} reduce(mask.1, zero), dimensions={{0}}, to_apply=add
+  ten = f32[]{{:T(128)}} constant(10)
+  each = f32[]{{:T(128)}} divide({divisor})
+  wide = f32[1024,8000]{{1,0:T(8,128)}} broadcast(each), dimensions={{}}
+  m = f32[1024,8000]{{1,0:T(8,128)}} broadcast(mask.1), dimensions={{0}}
+  n = f32[1024,8000]{{1,0:T(8,128)}} multiply(m, wide)
+  d = f32[1024,8000]{{1,0:T(8,128)}} multiply(g, n), metadata={{op_name=\"jit(f)/transpose(jvp())/mul\"}}
+  ROOT r = f32[256,8000]{{1,0:T(8,128)}} convolution(x.1, d), dim_labels=fb_io->bf, \
+             metadata={{op_name=\"jit(f)/transpose(jvp())/dot_general\"}}"
+        );
+        program(&lines, "f32[256,16384]").replace("16384", "8000")
+    };
+    let change = |divisor: &str| {
+        let report = Audit::new(&Program::parse(text(divisor)).expect("a program")).run();
+        AuditOutput::new(report).summary().changes[0].code().expect("code")
+    };
+    assert!(change("ten, count").contains("\nf = tw.microbatch(f, "), "{}", change("ten, count"));
+    assert!(change("count, ten").starts_with("def value_and_grad_in_parts(params, x"), "{}", change("count, ten"));
 }
 
 /// A copy of an argument that is taken in parts is one of a part, and the compiler lays parts out anew: of `likely_tokens`, passing it

@@ -55,6 +55,71 @@ ENTRY main {
     assert_eq!(lines, [(4, "d = distances(x)"), (5, "e = jnp.exp(-d)"), (7, "return e.sum(1)")]);
 }
 
+/// Points that a step makes itself, under a `jax.vmap` of its loss: the call that maps them becomes a loop over parts, each computed
+/// again for the gradient, with the arguments that all points share beside them.
+#[test]
+fn a_vmap_of_points_becomes_a_loop_over_parts() {
+    let program = r#"HloModule jit_step, is_scheduled=true
+
+FileNames
+1 "pinn.py"
+
+FunctionNames
+1 "loss"
+2 "residual"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=4 end_line=4 column=1 end_column=2}
+2 {file_name_id=1 function_name_id=2 line=2 end_line=2 column=1 end_column=2}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=2}
+
+ENTRY main {
+  w = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
+  t = f32[65536,1024]{1,0:T(8,128)} iota(), iota_dimension=0, metadata={op_name="jit(step)/iota"}
+  h = f32[65536,1024]{1,0:T(8,128)} dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(step)/jvp(vmap())/dot_general" stack_frame_id=2}
+  e = f32[65536,1024]{1,0:T(8,128)} tanh(h), metadata={op_name="jit(step)/jvp(vmap())/tanh" stack_frame_id=2}
+  g = f32[65536,1024]{1,0:T(8,128)} multiply(e, h), metadata={op_name="jit(step)/transpose(jvp(vmap()))/mul" stack_frame_id=2}
+  ROOT r = f32[1024,1024]{1,0:T(8,128)} dot(t, g), lhs_contracting_dims={0}, rhs_contracting_dims={0}, metadata={op_name="jit(step)/transpose(jvp(vmap()))/dot_general" stack_frame_id=2}
+}
+"#;
+    let report = Audit::new(&Program::parse(program).expect("a program")).run();
+    let edited = |call: &str| {
+        let source = format!(
+            "def residual(params, t):\n    return jnp.tanh(t * params['w'])\ndef loss(params, t):\n    {call}\n"
+        );
+        let quotes = Quotes::read(&report, |file| (file == "pinn.py").then(|| source.clone()));
+        let output = AuditOutput { quotes, ..AuditOutput::new(report.clone()) };
+        output.summary().changes[0].edit.clone().map(|edit| (edit.line, edit.after))
+    };
+    let after = |code: &str| Some((4, code.to_owned()));
+    assert_eq!(
+        edited("return jax.vmap(residual, (None, 0))(params, batch[\"t\"]).sum()"),
+        after(
+            "return jax.lax.map(jax.checkpoint(lambda one: residual(params, one)), batch[\"t\"], batch_size=4096).sum()"
+        )
+    );
+    assert_eq!(
+        edited("r = jax.vmap(residual, in_axes=(None, 0, 0))(params, t, x)"),
+        after("r = jax.lax.map(jax.checkpoint(lambda args: residual(params, *args)), (t, x), batch_size=4096)")
+    );
+    assert_eq!(
+        edited("r = jax.vmap(lambda t: f(params, t))(t)"),
+        after("r = jax.lax.map(jax.checkpoint(lambda t: f(params, t)), t, batch_size=4096)")
+    );
+    // Another dimension, results along another one, a call that goes on, mapped arguments on both sides.
+    for call in [
+        "r = jax.vmap(residual, (None, 1))(params, t)",
+        "r = jax.vmap(residual, (None, 0), 1)(params, t)",
+        "r = jax.vmap(residual, (None, 0))(params,",
+        "r = jax.vmap(residual, (0, None, 0))(t, params, x)",
+    ] {
+        assert_eq!(edited(call), None, "{call}");
+    }
+}
+
 /// The bytes after each change whose saving is a bound, as the compiler has them, by those promised: `docs/advice.md` and the
 /// words `fits` and `should fit` go by these.
 #[test]

@@ -325,14 +325,28 @@ pub struct LargeDimension {
     pub is_made: bool,
     /// Where the parts are joined; `None` if only sums or results follow.
     pub joint: Option<Joint>,
+    /// Whether the loss is divided by a sum over the batch that differs between parts, such as that of a mask.
+    pub is_divided: bool,
     /// Whether the number of parts was raised because the program doesn't fit in fewer.
     pub is_to_fit: bool,
-    /// A larger number of parts, and the bytes that it frees beyond those of the advised number, if these are many.
-    pub more: Option<(u64, u64)>,
+    /// Another number of parts that frees much more, or much less.
+    pub others: Option<OtherParts>,
     /// The compiled function; `None` if it can't run in parts as a whole, or takes more than arrays.
     pub function: Option<String>,
     /// The function in parts; `None` if that may compute something else.
     pub in_parts: Option<InParts>,
+}
+
+/// A number of parts beside the advised one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OtherParts {
+    /// The number.
+    pub parts: u64,
+    /// Bytes between what the two numbers free.
+    pub freed: u64,
+    /// Whether this one frees more.
+    pub is_more: bool,
 }
 
 /// Where samples of a batch meet.

@@ -9,9 +9,9 @@ mod stacks;
 pub use arrays::{
     AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
     CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop,
-    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, PaddedColumns, PaddedHeads, Parameter,
-    PickedRows, PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients,
-    ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
+    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, OtherParts, PaddedColumns, PaddedHeads,
+    Parameter, PickedRows, PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
+    SampleGradients, ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};

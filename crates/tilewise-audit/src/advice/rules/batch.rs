@@ -9,7 +9,7 @@ use super::{
 use crate::{
     advice::{
         evidence::Evidence,
-        finding::{GradientSums, InParts, SmallerBatch},
+        finding::{GradientSums, InParts, OtherParts, SmallerBatch},
         parts::{ROWS, bytes_of_part},
         program::{LiveArray, ProgramModel},
         smaller_batch::smaller_batch,
@@ -55,14 +55,16 @@ pub(super) struct Batch<'a, 'm> {
     pub(super) freed: u64,
     /// Whether there are more parts than help, because the program doesn't fit with fewer.
     pub(super) is_to_fit: bool,
-    /// A larger number of parts, and the bytes that it frees beyond those, if they are many.
-    pub(super) more: Option<(u64, u64)>,
+    /// Another number of parts that frees much more, or much less.
+    pub(super) others: Option<OtherParts>,
     pub(super) gradients: GradientSums,
     /// Whether all results begin with it, and whether one does.
     pub(super) is_in_all_results: bool,
     pub(super) is_in_a_result: bool,
     /// Whether each sample has random numbers of its own.
     is_drawn: bool,
+    /// Whether the loss is divided by a sum over the batch.
+    pub(super) is_divided: bool,
     /// The function in parts, if that is known to compute the same.
     pub(super) in_parts: Option<InParts>,
     /// A smaller one with which the program fits.
@@ -139,14 +141,22 @@ impl<'a, 'm> Batch<'a, 'm> {
             .take_while(|parts| *parts <= MOST_PARTS && size.is_multiple_of(*parts));
         // It fits even if a tenth less is freed.
         let fitting = more.map(taken).find(|(_, _, freed)| program.fits_without(freed / 10 * 9));
-        let (parts, buffers, freed) = fitting.unwrap_or_else(|| taken(helping));
-        let many = [MANY_PARTS, PARTS]
-            .into_iter()
-            .find(|many| *many > parts && size.is_multiple_of(*many) && size / many >= ROWS);
-        let more = many.map(|many| (many, taken(many).2.saturating_sub(freed))).filter(|(_, more)| *more > freed / 4);
+        let few = fitting.unwrap_or_else(|| taken(helping));
+        let mut many = [MANY_PARTS, PARTS].into_iter().filter(|many| *many > few.0 && is_whole(program, size, *many));
+        let many = many.next().map(taken).filter(|many| many.2.saturating_sub(few.2) > few.2 / 4);
+        // If no limit is known, fewer parts may not be enough.
+        let is_to_fit = few.0 > helping;
+        let ((parts, buffers, freed), others) = match many {
+            Some(many) if !program.has_limit() => (many, Some((few.0, few.2))),
+            many => (few, many.map(|many| (many.0, many.2))),
+        };
+        let others = others.map(|(parts, freed_then)| OtherParts {
+            parts,
+            freed: freed_then.abs_diff(freed),
+            is_more: freed_then > freed,
+        });
         let inputs = named(program, &found.inputs);
         let (largest, place) = *of_peak.iter().max_by_key(|(array, _)| (array.bytes, array.bounds.len()))?;
-        let is_to_fit = parts > helping;
         let is_whole = !is_made && joined.is_none() && gradients != GradientSums::OfEach;
         let in_parts = in_parts(program, &found, largest, parts.max(PARTS)).filter(|_| is_whole);
         // Without a gradient, parts are a smaller batch; inputs begin with a batch that their caller chooses.
@@ -169,11 +179,12 @@ impl<'a, 'm> Batch<'a, 'm> {
             buffers,
             freed,
             is_to_fit,
-            more,
+            others,
             gradients,
             is_in_all_results,
             is_in_a_result: found.is_in_a_result(program),
             is_drawn,
+            is_divided: found.is_divided,
             in_parts,
             smaller,
         })
@@ -206,14 +217,18 @@ fn parts_that_help(program: &ProgramModel<'_>, size: u64, arrays: &[(&LiveArray<
         let freed = u128::from(whole.saturating_sub(bytes(parts)));
         freed * 10 * u128::from(parts) / (u128::from(whole) * u128::from(parts - 1)).max(1)
     };
-    let (of_windows, few) = (slides_windows(program), 2..ROWS);
-    // A compiler fills the rows of a tile with pieces of a few samples, and keeps copies of them: for eight sounds in a
-    // convolutional network, halves took 1652 MiB more than all at once, single sounds 1276 MiB less.
-    let is_whole =
-        |parts: &u64| size.is_multiple_of(*parts) && !(of_windows && size >= ROWS && few.contains(&(size / parts)));
-    let choices = program.thresholds().parts.iter().copied().filter(is_whole);
-    let other = || (2..=MOST_EACH).find(is_whole).unwrap_or(2);
+    let choices = program.thresholds().parts.iter().copied().filter(|parts| is_whole(program, size, *parts));
+    let other = || (2..=MOST_EACH).find(|parts| is_whole(program, size, *parts)).unwrap_or(2);
     choices.max_by_key(|parts| (kept(*parts).min(8), Reverse(*parts))).unwrap_or_else(other)
+}
+
+/// Whether a batch has this number of equal parts, and a compiler takes each as it takes the whole.
+///
+/// It fills the rows of a tile with pieces of a few samples, and keeps copies of them: for eight sounds in a convolutional
+/// network, halves took 1652 MiB more than all at once, single sounds 1276 MiB less.
+fn is_whole(program: &ProgramModel<'_>, size: u64, parts: u64) -> bool {
+    let is_of_few = || size >= ROWS && (2..ROWS).contains(&(size / parts)) && slides_windows(program);
+    size.is_multiple_of(parts) && !is_of_few()
 }
 
 /// Whether a TPU program convolves over neighbours; matrix products are convolutions, too.

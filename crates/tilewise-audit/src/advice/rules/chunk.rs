@@ -38,8 +38,6 @@ impl Rule for OneLargeDimension {
 /// The proposal for a program's batch, with the saving of its number of parts.
 fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
     let size = batch.size;
-    // If the program makes or joins the dimension, its own functions run in parts, not the whole.
-    let is_whole = !batch.is_made && batch.joined.is_none() && batch.gradients != GradientSums::OfEach;
     let finding = LargeDimension {
         size,
         place: batch.place,
@@ -56,12 +54,19 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
             are_sums: how == split::Joint::Sums,
             has_rows: batch.is_in_a_result,
         }),
+        is_divided: batch.is_divided && batch.gradients == GradientSums::Summed,
         is_to_fit: batch.is_to_fit,
-        more: batch.more,
-        // Other libraries' functions take more than arrays; without a gradient, a result that isn't each sample's can't
-        // be split.
+        others: batch.others,
+        // Other libraries' functions take more than arrays; each device's own part of a program is one operation of it;
+        // without a gradient, a result that isn't each sample's or a sum can't be split, nor can a gradient that all samples
+        // have a part in before it is each one's.
         function: Some(program.function().to_owned()).filter(|_| {
-            is_whole && program.library == Library::Jax && (program.has_gradient || batch.is_in_all_results)
+            let is_joined = match batch.gradients {
+                GradientSums::Summed => batch.joined.is_none(),
+                _ => program.has_gradient || batch.is_in_all_results || batch.joined.is_some(),
+            };
+            let is_of_devices = || program.module.source().contains("/shard_map/");
+            !batch.is_made && program.library == Library::Jax && is_joined && !is_of_devices()
         }),
         in_parts: batch.in_parts.clone(),
         smaller: batch.smaller.clone(),
@@ -112,8 +117,9 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         is_known: false,
         arrays: split().count(),
         is_made: false,
-        more: None,
+        others: None,
         joint: None,
+        is_divided: false,
         is_to_fit: false,
         function: None,
         in_parts: None,

@@ -60,6 +60,8 @@ pub(crate) struct Split<'p> {
     pub(crate) added: Option<usize>,
     /// The first instruction that ranks them.
     pub(crate) ranked: Option<usize>,
+    /// Whether something is divided by a sum over all positions that no weight is part of.
+    pub(crate) is_divided: bool,
     /// Arrays that depend on the position, and arrays that follow from joined positions.
     each: Reached,
     after: Reached,
@@ -118,6 +120,7 @@ impl<'p> Split<'p> {
             joined: None,
             added: None,
             ranked: None,
+            is_divided: false,
             each: nothing.clone(),
             after: nothing.clone(),
             whole: nothing,

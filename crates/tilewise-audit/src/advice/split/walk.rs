@@ -204,7 +204,7 @@ impl<'p, 'm> Walk<'p, 'm> {
             split.after.has_any(at.index()) || known.contains(&self.outermost(at))
         };
         let mut joints: BTreeSet<usize> = BTreeSet::new();
-        let [mut sums, mut others, mut ranked] = [const { BTreeSet::<(usize, usize)>::new() }; 3];
+        let [mut sums, mut others, mut ranked, mut counts] = [const { BTreeSet::<(usize, usize)>::new() }; 4];
         let mut adding: HashSet<usize> = HashSet::default();
         let mut done: Vec<(Instruction<'m>, &[EventKind])> =
             facts.done.iter().map(|(at, kinds)| (*at, &kinds[..])).collect();
@@ -230,6 +230,9 @@ impl<'p, 'm> Walk<'p, 'm> {
             let ends = ends(split, at, kinds);
             if ends.contains(&End::Sum) {
                 adding.insert(at.index());
+                if !facts.learned.has_any(at.index()) {
+                    counts.extend(all_of(at));
+                }
             }
             if ends.contains(&End::Sum) && facts.learned.has_any(at.index()) {
                 let is_forward = !self.is_backward(at);
@@ -248,6 +251,7 @@ impl<'p, 'm> Walk<'p, 'm> {
                 joints.insert(self.outermost(&at));
             }
         }
+        split.is_divided = self.is_divided(split, facts, counts);
         // A maximum is no sum of the parts' own.
         let adds = |at: &usize| self.instruction(*at).is_some_and(|at| adds_up(&at));
         split.added = adding.iter().min().copied().filter(|_| adding.iter().all(adds));
@@ -294,6 +298,18 @@ impl<'p, 'm> Walk<'p, 'm> {
             split.after = split.axes.reach(known.into_iter().chain(ranked), &|_| false);
         }
         Some(joints.first().copied())
+    }
+
+    /// Whether something is divided by one of these sums over all positions, such as a loss by that of a mask: each part's
+    /// sum is another.
+    fn is_divided(&self, split: &Split<'_>, facts: &Facts<'m>, counts: BTreeSet<(usize, usize)>) -> bool {
+        let of_counts = split.axes.reach(counts, &|at| facts.learned.has_any(at));
+        let divides = |at: &Instruction<'_>| {
+            let divisor = at.operand_indices().nth(1).flatten();
+            divisor
+                .is_some_and(|by| of_counts.has_any(by) && !facts.learned.has_any(by) && split.place(at, 0).is_none())
+        };
+        self.program.module.instructions().any(|at| at.opcode() == Opcode::Divide && divides(&at))
     }
 
     /// An event's effect on the positions at an instruction.
