@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tilewise import _tilewise
 from tilewise._jax import internals
-from tilewise._jax.jaxprs import ARITHMETIC, INLINED, inside, is_literal, opened
+from tilewise._jax.jaxprs import ARITHMETIC, INLINED, inside, is_literal, nested, opened
 from tilewise._kernel import index_maps
-from tilewise._kernel.body import guess_bytes
 from tilewise._tilewise import ElementType
 
 # Primitives that XLA computes block by block where `allow_input_fusion` lets it.
 _FUSED = ARITHMETIC | {"broadcast_in_dim", "iota"}
+# Bytes of a core's registers: 64 of 8 × 128 words. Whole values beyond that spill.
+_REGISTERS = 64 * 4096
+# Primitives that read a reference: their results lie in VMEM already.
+_READS = ("get", "load", "masked_load")
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that was found in a function.
-
-    Attributes:
-        text: its declarations.
-        call: its equation.
-        may_be_dropped: bytes of its scratch that the compiler may do without.
-        not_covered: its features whose bytes aren't known here, in words.
-    """
+    """A kernel that was found in a function: its declarations and its equation."""
 
     text: str
     call: Any
+    # Bytes of its scratch that the compiler may do without.
     may_be_dropped: int
+    # Its features whose bytes aren't known here, in words.
     not_covered: tuple[str, ...]
 
 
@@ -68,16 +67,12 @@ def kernels_of(jaxpr: Any, generation: str) -> tuple[list[Kernel], tuple[str, ..
 
 def _equations(jaxpr: Any) -> Iterator[tuple[Any, Any]]:
     """The equations of a jaxpr and of those inside it, each with the jaxpr around it, in order; not kernels' own."""
-    pending = [(jaxpr, iter(jaxpr.eqns))]
+    pending = [(each, jaxpr) for each in reversed(jaxpr.eqns)]
     while pending:
-        around, equations = pending[-1]
-        equation = next(equations, None)
-        if equation is None:
-            pending.pop()
-            continue
+        equation, around = pending.pop()
         yield equation, around
         if equation.primitive.name not in ("pallas_call", "mpmd_map"):
-            pending.extend((each, iter(each.eqns)) for each in reversed(inside(equation)))
+            pending += [(each, inner) for inner in reversed(inside(equation)) for each in reversed(inner.eqns)]
 
 
 def _pallas_call(call: Any, around: Any, generation: str) -> Kernel:
@@ -153,7 +148,7 @@ def _finished(
     limit = internals.compiler_parameter(call.params, "vmem_limit_bytes")
     if limit is not None:
         lines.append(f"limit {limit}")
-    lines.append(f"body {guess_bytes(kernel, lambda aval: _bytes(aval, generation))}")
+    lines.append(f"body {_guess_bytes(kernel, generation)}")
     if any(equation.primitive.name == "emit_pipeline" for equation, _ in _equations(kernel)):
         not_covered = [*not_covered, "the buffers of `emit_pipeline`"]
     return Kernel("\n".join(lines), call, dropped, tuple(not_covered))
@@ -252,6 +247,43 @@ def _allocated(kernel: Any, generation: str, *, reaches_far: bool) -> list[_Scop
 
 def _total(scoped: list[_Scoped]) -> int:
     return sum(each.size for each in scoped)
+
+
+def _guess_bytes(kernel: Any, generation: str) -> int:
+    """Bytes of VMEM that a body is guessed to take beyond the declared ones; 0 where registers hold all values.
+
+    The compiler computes elementwise operations register by register, so that a value which is used up at once is never
+    there as a whole. A matrix product needs all of its left operand, and a value that is reduced and read again is held
+    until then. The guess is the largest of these, where registers don't hold it.
+    """
+    largest = 0
+    for jaxpr in nested(kernel):
+        made = {id(result): equation for equation in jaxpr.eqns for result in equation.outvars}
+        readers = Counter(each for equation in jaxpr.eqns for each in {id(variable) for variable in equation.invars})
+        readers.update(id(each) for each in jaxpr.outvars)
+        for equation in jaxpr.eqns:
+            name = equation.primitive.name
+            is_reduction = name.startswith(("reduce_", "argm"))
+            if name == "dot_general" or (is_reduction and _is_read_again(equation.invars[0], made, readers)):
+                largest = max(largest, _bytes(equation.invars[0].aval, generation))
+    return largest if largest > _REGISTERS else 0
+
+
+def _is_read_again(variable: Any, made: dict[int, Any], readers: Counter[int]) -> bool:
+    """Whether a value is held: it is consumed as it is computed, unless it or one of its sources is read again."""
+    pending, seen = [variable], set[int]()
+    while pending:
+        one = pending.pop()
+        equation = made.get(id(one))
+        if id(one) in seen or (equation is not None and equation.primitive.name in _READS):
+            continue
+        seen.add(id(one))
+        # A value that isn't computed here, or not by an elementwise operation, is there as a whole.
+        if equation is None or equation.primitive.name not in ARITHMETIC or readers[id(one)] > 1:
+            return not is_literal(one)
+        shape = one.aval.shape
+        pending += [each for each in equation.invars if getattr(each.aval, "shape", None) == shape]
+    return False
 
 
 def _bytes(aval: Any, generation: str) -> int:
