@@ -291,12 +291,13 @@ def test_answers_are_kept_where_they_can_be(tmp_path: Path) -> None:
     answer = Answer("refused", "full", Sizes(8, 8, 0, 16), 32, "too large")
     file = tmp_path / "file"
     file.touch()
-    for folder, found in ((tmp_path / "folder", answer), (file, None)):
+    other = Answer("failed", "full")
+    for folder, is_kept in ((tmp_path / "folder", True), (file, False)):
         cache = Cache(folder)
-        cache.put(program, "full", LIMIT, answer)
-        assert cache.get(program, "full", LIMIT) == found
-        assert cache.get(program, "full", LIMIT + 1) is None
-        assert cache.get(replace(program, tpu="v6e"), "full", LIMIT) is None
+        assert cache.asked(program, "full", LIMIT, lambda: answer) == (answer, False)
+        assert cache.asked(program, "full", LIMIT, lambda: other) == ((answer, True) if is_kept else (other, False))
+        assert cache.asked(program, "full", LIMIT + 1, lambda: other) == (other, False)
+        assert cache.asked(replace(program, tpu="v6e"), "full", LIMIT, lambda: other) == (other, False)
 
 
 def test_another_search_s_file_is_refused(tmp_path: Path) -> None:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from tilewise import _tilewise
 from tilewise._base.errors import Error, HloError
 from tilewise._base.limits import hbm_of
-from tilewise._compiler.compile import lowered_of
+from tilewise._compiler.compile import lowered_of, plan_of
 from tilewise._compiler.libtpu import libtpu_version
-from tilewise._compiler.machine import is_tpu, report_on
-from tilewise._compiler.plan import plan_of
+from tilewise._compiler.machine import report_on
 from tilewise._jax.dump import dumped
 from tilewise._jax.lowering import Request
 
@@ -132,14 +131,14 @@ def audit(
         return found
     if machine is not None and tpu is not None:
         raise TypeError("tpu= and machine= say the same: give one of them")
-    if machine is not None and is_tpu(machine):
-        tpu, machine = machine.strip().partition(":")[2], None
+    if machine is not None and (name := _tilewise.machine_name(machine)[0]).startswith("tpu:"):
+        tpu, machine = name.partition(":")[2], None
     limit = hbm_of(hbm_limit, tpu, machine)
     if _is_function(program) or (tpu is not None and hasattr(program, "compile")):
         if machine is not None:
             if topology is not None or confirm or libtpu is not None:
                 raise TypeError("topology=, confirm= and libtpu= are for TPUs")
-            return report_on(program, args, kwargs, machine=machine, hbm_limit=limit, jit_options=jit_options)
+            return report_on(program, args, kwargs, dict(jit_options or {}), machine=machine, hbm_limit=limit)
         if tpu is None:
             raise TypeError("audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')")
         request = Request(program, args, tpu, topology, jit_options, libtpu, kwargs)
@@ -193,11 +192,6 @@ def _is_function(program: Any) -> bool:
 
 
 def _text_of(program: Any) -> tuple[str, str]:
-    source = type(program).__name__
-    if hasattr(program, "read"):
-        source = str(getattr(program, "name", source))
-        held: str | bytes = program.read()
-        return (held if isinstance(held, str) else _tilewise.decode(held)), source
     if isinstance(program, str) and _is_hlo(program):
         return program, "text"
     if isinstance(program, (str, os.PathLike)):
@@ -216,11 +210,16 @@ def _text_of(program: Any) -> tuple[str, str]:
             (path,) = files
         # Not every path is valid Unicode.
         return _tilewise.read(path), os.fsencode(path).decode(errors="replace")
-    if hasattr(program, "SerializeToString"):
-        return _tilewise.decode(program.SerializeToString()), source
-    if isinstance(program, (bytes, bytearray, memoryview)):
-        return _tilewise.decode(bytes(cast("bytes", program))), "bytes"
-    return _text_of_object(program, source), source
+    source = type(program).__name__
+    if hasattr(program, "read"):
+        source, held = str(getattr(program, "name", source)), program.read()
+    elif hasattr(program, "SerializeToString"):
+        held = program.SerializeToString()
+    elif isinstance(program, (bytes, bytearray, memoryview)):
+        source, held = "bytes", bytes(cast("bytes", program))
+    else:
+        held = _text_of_object(program, source)
+    return (held if isinstance(held, str) else _tilewise.decode(held)), source
 
 
 _LONGEST_PATH = 32_767

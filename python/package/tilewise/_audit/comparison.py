@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tilewise import _tilewise
 from tilewise._base.results import Shown
-from tilewise._compiler.plan import plan_of
+from tilewise._compiler.compile import plan_of
 from tilewise._jax.lowering import Request
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from tilewise import _tilewise
 from tilewise._audit.audit import audit
 from tilewise._base.limits import hbm_of
 from tilewise._base.results import read
-from tilewise._compiler.plan import plan_of
+from tilewise._compiler.compile import plan_of
 from tilewise._jax.lowering import Request
 from tilewise._tilewise import Report
 

@@ -23,10 +23,7 @@ _SURROUNDINGS = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
 
 
 class Cache:
-    """Answers by program, compiler, options and way of asking. A file is whole or not there.
-
-    Without a folder, none are kept.
-    """
+    """Answers by program, compiler, options and way of asking, in a folder; without one, none are kept."""
 
     def __init__(self, folder: Path | None, libtpu: str | None = None) -> None:
         self._folder, self._libtpu = folder, libtpu
@@ -35,26 +32,16 @@ class Cache:
         self, program: Program, mode: Mode, limit: int | None, ask: Callable[[], Answer], source: str | None = None
     ) -> tuple[Answer, bool]:
         """The answer of the last time, or that to a question which is kept; and whether it is the last time's."""
-        kept = self.get(program, mode, limit, source)
-        if kept is not None:
-            return kept, True
-        answer = ask()
-        self.put(program, mode, limit, answer)
-        return answer, False
-
-    def _path(self, folder: Path, program: Program, mode: Mode, limit: int | None) -> Path:
+        if self._folder is None:
+            return ask(), False
         surroundings = [os.environ.get(name, "") for name in _SURROUNDINGS]
         # A program for one device is the same on every generation.
         machine = [program.tpu, program.topology, program.devices]
         key = json.dumps([program.hash, *machine, mode, limit, compiler_version(self._libtpu), surroundings])
-        return folder / f"{hashlib.sha256(key.encode()).hexdigest()}.answer"
-
-    def get(self, program: Program, mode: Mode, limit: int | None, source: str | None = None) -> Answer | None:
-        """The answer of the last time, with the report of that source."""
-        if self._folder is None:
-            return None
-        try:
-            head, _, packed = self._path(self._folder, program, mode, limit).read_bytes().partition(b"\n")
+        # A file is whole or not there.
+        path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.answer"
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, zlib.error):
+            head, _, packed = path.read_bytes().partition(b"\n")
             held: dict[str, Any] = json.loads(head)
             if held["sizes"] is not None:
                 held["sizes"] = Sizes(**held["sizes"])
@@ -62,18 +49,14 @@ class Cache:
             if packed:
                 text, assignment = json.loads(zlib.decompress(packed))
                 report = report_of(text, source or program.name, program.tpu, limit, assignment, self._libtpu)
-            return Answer(**held, report=report)
-        except (OSError, ValueError, KeyError, TypeError, zlib.error):
-            return None
-
-    def put(self, program: Program, mode: Mode, limit: int | None, answer: Answer) -> None:
-        """Keep an answer; a folder that can't be written to isn't a reason to fail."""
-        if self._folder is None or answer.status not in _KEPT:
-            return
-        held = asdict(replace(answer, report=None))
-        del held["report"]
-        report = answer.report
-        made_of = None if report is None else json.dumps([report.text, report.buffer_assignment])
-        packed = b"" if made_of is None else zlib.compress(made_of.encode())
-        with contextlib.suppress(OSError):
-            write_whole(self._path(self._folder, program, mode, limit), json.dumps(held).encode() + b"\n" + packed)
+            return Answer(**held, report=report), True
+        answer = ask()
+        if answer.status in _KEPT:
+            held, report = asdict(replace(answer, report=None)), answer.report
+            del held["report"]
+            made_of = None if report is None else json.dumps([report.text, report.buffer_assignment])
+            packed = b"" if made_of is None else zlib.compress(made_of.encode())
+            # A folder that can't be written to isn't a reason to fail.
+            with contextlib.suppress(OSError):
+                write_whole(path, json.dumps(held).encode() + b"\n" + packed)
+        return answer, False

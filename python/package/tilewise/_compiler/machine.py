@@ -21,24 +21,18 @@ _INSTALL = "pip install 'jax[cuda12]'"
 _GPU_OPTIONS = {"xla_gpu_autotune_level": 0}
 
 
-def is_tpu(machine: str) -> bool:
-    """Whether it is a TPU's name, such as ``tpu:v5e``."""
-    return _tilewise.machine_name(machine)[0].startswith("tpu:")
-
-
 def report_on(
     f: Callable[..., Any],
     args: tuple[Any, ...],
-    kwargs: Mapping[str, Any] | None = None,
+    kwargs: dict[str, Any],
+    options: dict[str, Any],
     *,
     machine: str,
-    hbm_limit: int | None = None,
-    jit_options: Mapping[str, Any] | None = None,
+    hbm_limit: int | None,
 ) -> Report:
     """The audit of a function on a GPU or a CPU; an `Error` where this JAX can't compile for it."""
     name, _ = _tilewise.machine_name(machine)
     jax = module("jax")
-    kwargs, options = dict(kwargs or {}), dict(jit_options or {})
     meshes = meshes_of((args, kwargs, options))
     needed = max((int(mesh.size) for mesh in meshes), default=1)
     devices = _cpus(jax, needed) if name == "cpu" else _gpus(name.partition(":")[2] or "h100", needed)

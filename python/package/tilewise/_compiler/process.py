@@ -330,44 +330,32 @@ class Compiler:
                 spare.end()
 
 
-class _Shared:
-    """The compiler that calls of `audit` share; its process ends when nothing was asked for a while."""
-
-    def __init__(self, libtpu: str | None) -> None:
-        self._compiler, self._lock = Compiler(libtpu=libtpu), threading.RLock()
-        self._timer: threading.Timer | None = None
-
-    def __enter__(self) -> Compiler:
-        self._lock.acquire()
-        if self._timer is not None:
-            self._timer.cancel()
-        return self._compiler
-
-    def __exit__(self, *_: object) -> None:
-        self._timer = threading.Timer(_IDLE_SECONDS, self._compiler.close)
-        self._timer.daemon = True
-        self._timer.start()
-        self._lock.release()
-
-    def close(self) -> None:
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._compiler.close()
+_SHARED: dict[str | None, tuple[Compiler, threading.RLock, list[threading.Timer]]] = {}
 
 
-_SHARED: dict[str | None, _Shared] = {}
-
-
-def shared(libtpu: str | None = None) -> _Shared:
-    """``with shared(version) as compiler``: for single questions."""
+@contextlib.contextmanager
+def shared(libtpu: str | None = None) -> Generator[Compiler]:
+    """For single questions, the compiler of all; its process ends when nothing was asked for a while."""
     version = other_version(libtpu)
-    return _SHARED.setdefault(version, _Shared(version))
+    compiler, lock, closing = _SHARED.setdefault(version, (Compiler(libtpu=version), threading.RLock(), []))
+    with lock:
+        while closing:
+            closing.pop().cancel()
+        try:
+            yield compiler
+        finally:
+            timer = threading.Timer(_IDLE_SECONDS, compiler.close)
+            timer.daemon = True
+            timer.start()
+            closing.append(timer)
 
 
 def close_shared() -> None:
-    for each in _SHARED.values():
-        each.close()
+    for compiler, lock, closing in _SHARED.values():
+        with lock:
+            while closing:
+                closing.pop().cancel()
+            compiler.close()
 
 
 atexit.register(close_shared)

@@ -11,8 +11,8 @@ from typing import Any
 from tilewise import _tilewise
 from tilewise._audit.comparison import Comparison
 from tilewise._base.files import write_whole
+from tilewise._compiler.compile import plan_of
 from tilewise._compiler.libtpu import compiler_version
-from tilewise._compiler.plan import plan_of
 from tilewise._jax.lowering import Request
 from tilewise._tilewise import Report
 
