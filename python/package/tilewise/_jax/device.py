@@ -32,20 +32,12 @@ _T = TypeVar("_T")
 _LOCK = threading.RLock()
 
 
-class Asked:
-    """Questions about its devices that a function asked while it was traced: answered and unanswered ones."""
-
-    def __init__(self) -> None:
-        self.answered: set[str] = set()
-        self.unanswered: set[str] = set()
-
-
 class _Device:
     platform, process_index, local_hardware_id, core_on_chip, slice_index = "tpu", 0, 0, 0, 0
 
-    def __init__(self, generation: str, number: int, asked: Asked) -> None:
+    def __init__(self, generation: str, number: int, unanswered: set[str]) -> None:
         self.device_kind, self.id, self.num_cores, self.coords = _KINDS[generation], number, 1, (number, 0, 0)
-        self._generation, self._asked = generation, asked
+        self._generation, self._unanswered = generation, unanswered
 
     def __repr__(self) -> str:
         return f"TpuDevice(id={self.id}, {self.device_kind})"
@@ -55,7 +47,7 @@ class _Device:
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
-            self._asked.unanswered.add(f"a device's `{name}`")
+            self._unanswered.add(f"a device's `{name}`")
         raise AttributeError(f"this stand-in for a TPU has no `{name}`")
 
 
@@ -65,23 +57,24 @@ def traced_for(generation: str, trace: Callable[[], _T], devices: Sequence[Any] 
     Warns of unanswered questions. Where the function can't be traced so, it is traced as this machine answers,
     with a warning if it asked anything.
     """
-    asked = Asked()
+    answered, unanswered = set[str](), set[str]()
     try:
-        with answering(generation, devices, asked):
+        devices = devices or [_Device(generation, at, unanswered) for at in range(module("jax").device_count())]
+        with _answering(generation, devices, answered):
             found = trace()
     except Exception as error:
         try:
             found = trace()
         except Exception:
             raise error from None
-        if asked.answered:
+        if answered:
             _warn(
                 f"the function can't be traced as on a {generation}, and was traced with this machine's devices: "
                 f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             )
         return found
-    if asked.unanswered:
-        _warn(f"the function asks for {', '.join(sorted(asked.unanswered))}, which is not known of a {generation} here")
+    if unanswered:
+        _warn(f"the function asks for {', '.join(sorted(unanswered))}, which is not known of a {generation} here")
     return found
 
 
@@ -90,10 +83,9 @@ def _warn(words: str) -> None:
 
 
 @contextlib.contextmanager
-def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generator[None]:
+def _answering(generation: str, devices: Sequence[Any], answered: set[str]) -> Generator[None]:
     """Answers this thread's questions to JAX about its devices for a generation of TPU, while it lasts."""
     jax = module("jax")
-    there = devices or [_Device(generation, number, asked) for number in range(jax.device_count())]
 
     def of_tpus(question: str, answer: Any) -> Callable[..., Any]:
         original = getattr(jax, question)
@@ -105,13 +97,13 @@ def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generato
         return asks
 
     def noted(name: str, answer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        asked.answered.add(name)
+        answered.add(name)
         return answer(*args, **kwargs)
 
     kind = _KINDS[generation]
     answers: dict[tuple[Any, str], Callable[..., Any]] = {
-        **{(jax, question): of_tpus(question, list(there)) for question in ("devices", "local_devices")},
-        **{(jax, question): of_tpus(question, len(there)) for question in ("device_count", "local_device_count")},
+        **{(jax, question): of_tpus(question, list(devices)) for question in ("devices", "local_devices")},
+        **{(jax, question): of_tpus(question, len(devices)) for question in ("device_count", "local_device_count")},
         (jax, "default_backend"): lambda: "tpu",
         **dict.fromkeys(internals.questions("get_device_kind"), lambda: kind),
         **dict.fromkeys(internals.questions("get_num_device_cores"), lambda: 1),

@@ -57,14 +57,11 @@ def is_unspecified(sharding: Any) -> bool:
 
 @dataclass(frozen=True)
 class Traced:
-    """A ``jax.stages.Traced`` in the parts that it is lowered from.
+    """A ``jax.stages.Traced`` in the parts that it is lowered from."""
 
-    Attributes:
-        arguments: the known properties of each argument's leaf.
-        params: those of the jaxpr: itself, and shardings, layouts and donation of its arguments and results.
-    """
-
+    # The known properties of each argument's leaf.
     arguments: list[Any]
+    # Those of the jaxpr: itself, and shardings, layouts and donation of its arguments and results.
     params: dict[str, Any]
 
     @classmethod
@@ -216,12 +213,7 @@ def place(equation: Any) -> tuple[str, int] | None:
 
 @dataclass(frozen=True)
 class Scan:
-    """The parts of a ``scan``.
-
-    Attributes:
-        consts, carry: the number of inputs that are the same for each trip, and of values handed on to the next.
-        body: one trip, as a closed jaxpr.
-    """
+    """The parts of a ``scan``: how many inputs stay the same and are handed on to the next trip; and one trip."""
 
     consts: int
     carry: int
@@ -335,11 +327,7 @@ def replaced(owner: Any, name: str, answer: Callable[..., Any]) -> Generator[Non
 
 
 def captured(owner: Any, name: str, call: Callable[[], object]) -> list[Any] | None:
-    """The values that ``owner.name`` is called with while ``call`` runs, which ends there; ``None`` if it isn't called.
-
-    Raises:
-        AttributeError: the owner has nothing of that name.
-    """
+    """The values that ``owner.name`` is called with while ``call`` runs, which ends there; ``None`` if it isn't."""
 
     def capture(*args: Any, **kwargs: Any) -> Any:
         raise _Captured([*args, *kwargs.values()])

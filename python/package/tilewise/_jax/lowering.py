@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -80,8 +81,8 @@ def lower_on(request: Request) -> tuple[str, Any]:
                 help="`jax.export.export(jax.jit(f), platforms=['tpu'])` exports for TPUs, and needs none",
             )
         _, devices = slice_with(generation, topology, f.nr_devices)
-        args = exported(jax, f, request.args, jax.sharding.Mesh(np.array(devices[: f.nr_devices]), "devices"))
-        request = replace(request, f=f.call, args=args)
+        mesh = jax.sharding.Mesh(np.array(devices[: f.nr_devices]), "devices")
+        request = replace(request, f=f.call, args=request.args or _exported_for(jax, f, mesh))
     devices = slice_with(generation, topology, 1)[1]
     return traced_for(generation, lambda: _lowered(request), devices)
 
@@ -277,40 +278,30 @@ class TracedProgram:
             has_mesh = getattr(old.sharding, "mesh", None) is not None
             return internals.placed(old, one(old.sharding) if has_mesh else None)
 
-        params = _Replaced(self.jax, one)(self.parts.params)
-        return internals.Traced([argument(each) for each in self.parts.arguments], dict(params))
-
-
-class _Replaced:
-    """A jaxpr's parameters with other meshes and shardings, as deep as they go. Others stay the same objects."""
-
-    def __init__(self, jax: Any, one: Callable[[Any], Any]) -> None:
-        self._leaves = (jax.sharding.Mesh, jax.sharding.Sharding)
-        self._one = one
         # Jaxprs are shared, and lowered once each.
-        self._seen: dict[int, tuple[Any, Any]] = {}
+        seen: dict[int, tuple[Any, Any]] = {}
+        containers: tuple[Any, ...] = (tuple, list, dict)
 
-    def __call__(self, value: Any) -> Any:
-        if isinstance(value, self._leaves):
-            return self._one(value)
-        if internals.is_jaxpr(value):
-            if id(value) not in self._seen:
-                self._seen[id(value)] = value, self._jaxpr(value)
-            return self._seen[id(value)][1]
-        kind: Any = value.__class__
-        if kind in (tuple, list):
-            items = [self(each) for each in value]
-            return value.__class__(items) if _differ(items, value) else value
-        if kind is dict:
-            items = [self(each) for each in value.values()]
-            return dict(zip(value, items, strict=True)) if _differ(items, value.values()) else value
-        return value
+        def replaced(value: Any) -> Any:
+            """A parameter of a jaxpr, as deep as it goes. Parts without meshes stay the same objects."""
+            if isinstance(value, (self.jax.sharding.Mesh, self.jax.sharding.Sharding)):
+                return one(value)
+            if internals.is_jaxpr(value):
+                if id(value) not in seen:
+                    params = [each.params for each in value.eqns]
+                    new = replaced(params)
+                    seen[id(value)] = value, value if new is params else internals.with_params(value, new)
+                return seen[id(value)][1]
+            if value.__class__ not in containers:
+                return value
+            is_dict = hasattr(value, "values")
+            old: list[Any] = list(value.values() if is_dict else value)
+            items = [replaced(each) for each in old]
+            if all(map(operator.is_, items, old)):
+                return value
+            return value.__class__(zip(value, items, strict=True) if is_dict else items)
 
-    def _jaxpr(self, value: Any) -> Any:
-        params = [self(eqn.params) for eqn in value.eqns]
-        if not _differ(params, (eqn.params for eqn in value.eqns)):
-            return value
-        return internals.with_params(value, params)
+        return internals.Traced([argument(each) for each in self.parts.arguments], dict(replaced(self.parts.params)))
 
 
 _NUMBERED = re.compile(r"dynamic_(?:no)?donate\['(first|rest)'\]\[(\d+)\]")
@@ -345,14 +336,8 @@ def _with_own_names(
     return internals.Traced(traced.arguments, params)
 
 
-def _differ(new: list[Any], old: Any) -> bool:
-    return any(one is not other for one, other in zip(new, old, strict=True))
-
-
-def exported(jax: Any, f: Any, args: tuple[Any, ...], mesh: Any) -> tuple[Any, ...]:
-    """The arguments of a ``jax.export.Exported``: those given, or abstract ones of the shapes it was exported for."""
-    if args:
-        return args
+def _exported_for(jax: Any, f: Any, mesh: Any) -> tuple[Any, ...]:
+    """Abstract arguments of the shapes that a ``jax.export.Exported`` was exported for."""
     shardings: Iterator[Any] = iter(f.in_shardings_jax(mesh) if f.nr_devices > 1 else [None] * len(f.in_avals))
     leaves = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=next(shardings)) for a in f.in_avals]
     placed, named = jax.tree.unflatten(f.in_tree, leaves)

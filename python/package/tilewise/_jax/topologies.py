@@ -160,7 +160,5 @@ def _explained(error: Exception, topology: str) -> Exception:
         )
         return RuntimeError(message)
     if "INVALID_ARGUMENT" in text or "topology" in text.lower():
-        message = f"libtpu knows no topology {topology!r}: {text}"
-        return ValueError(message)
-    message = f"libtpu can't start: {text}"
-    return RuntimeError(message)
+        return ValueError(f"libtpu knows no topology {topology!r}: {text}")
+    return RuntimeError(f"libtpu can't start: {text}")

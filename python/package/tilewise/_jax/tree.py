@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tilewise._base.modules import module
-from tilewise._base.results import Shown
+from tilewise._base.results import Listed, Shown
 from tilewise._tilewise import ElementType, Shape, predict
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class TreeLeaf:
 
 
 @dataclass(frozen=True)
-class TreePrediction(Shown):
+class TreePrediction(Listed[TreeLeaf], Shown):
     """The arrays of a tree as they lie on a TPU, a row each, and their totals in bytes.
 
     Returned by `predict_tree`. A sequence of `TreeLeaf`; ``str`` is a table.
@@ -85,23 +85,7 @@ class TreePrediction(Shown):
         """Padding of all arrays, in bytes."""
         return sum(leaf.padding_bytes for leaf in self.leaves)
 
-    def __len__(self) -> int:
-        return len(self.leaves)
-
-    def __iter__(self) -> Iterator[TreeLeaf]:
-        return iter(self.leaves)
-
-    def __getitem__(self, number: int) -> TreeLeaf:
-        return self.leaves[number]
-
     def _rows(self) -> list[dict[str, Any]]:
-        """A row for each array.
-
-        Examples:
-            >>> import numpy as np
-            >>> predict_tree([np.zeros((400000, 12), np.float32)], tpu="v5e").to_dict()["padding_bytes"]
-            [6400000]
-        """
         sizes = ("bytes", "logical_bytes", "physical_bytes", "padding_bytes")
         return [{**_held(leaf), **{size: getattr(leaf, size) for size in sizes}} for leaf in self]
 
@@ -129,20 +113,23 @@ class TreePrediction(Shown):
             second  2 arrays   4608        0
             total   4 arrays   9216        0
         """
-        rows = [(leaf.path, str(leaf.shape), leaf.bytes, leaf.padding_bytes) for leaf in self]
+
+        def summed(name: str, leaves: Sequence[TreeLeaf], words: str | None = None) -> tuple[str, str, int, int]:
+            count = "1 array" if len(leaves) == 1 else f"{len(leaves)} arrays"
+            sizes = sum(each.bytes for each in leaves), sum(each.padding_bytes for each in leaves)
+            return name, words or count, *sizes
+
+        rows = [summed(leaf.path, [leaf], str(leaf.shape)) for leaf in self]
         if depth is not None:
             modules: dict[str, list[TreeLeaf]] = {}
             for leaf in self:
                 modules.setdefault("/".join(leaf.path.split("/")[:depth]), []).append(leaf)
-            rows = [
-                (name, _counted(held), sum(each.bytes for each in held), sum(each.padding_bytes for each in held))
-                for name, held in modules.items()
-            ]
+            rows = [summed(name, leaves) for name, leaves in modules.items()]
         if sort != "path":
             rows.sort(key=lambda row: -(row[2] if sort == "bytes" else row[3]))
         head = ("path", "shape") if depth is None else ("module", "arrays")
-        total = ("total", _counted(self.leaves), str(self.physical_bytes), str(self.padding_bytes))
-        cells = [(*head, "bytes", "padding"), *((a, b, str(c), str(d)) for a, b, c, d in rows), total]
+        rows.append(summed("total", self.leaves))
+        cells = [(*head, "bytes", "padding"), *((a, b, str(c), str(d)) for a, b, c, d in rows)]
         widths = [max(len(row[column]) for row in cells) for column in range(4)]
         return "\n".join(
             f"{path:<{widths[0]}}  {shape:<{widths[1]}}  {taken:>{widths[2]}}  {padding:>{widths[3]}}"
@@ -155,10 +142,6 @@ class TreePrediction(Shown):
 
 def _held(leaf: TreeLeaf) -> dict[str, Any]:
     return {"path": leaf.path, "shape": str(leaf.shape), "sharding": leaf.sharding}
-
-
-def _counted(leaves: Sequence[TreeLeaf]) -> str:
-    return "1 array" if len(leaves) == 1 else f"{len(leaves)} arrays"
 
 
 def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePrediction:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from fsspec.core import url_to_fs
 
 from tilewise._audit.audit import audit as audit_program
-from tilewise._base.errors import Error
+from tilewise._base.errors import Error, HloError
 from tilewise._base.limits import hbm_of
 from tilewise._base.progress import counted
 from tilewise._tilewise import Report, __version__, generation_name
@@ -34,29 +34,16 @@ _BATCH_BYTES = 64 << 20
 # pass: the next run tries again.
 PROGRAMS = pa.schema(
     [
-        ("job", pa.string()),
-        ("source", pa.string()),
-        ("version", pa.string()),
-        ("tilewise", pa.string()),
-        ("tpu", pa.string()),
+        *((name, pa.string()) for name in ("job", "source", "version", "tilewise", "tpu")),
         ("hbm_limit", pa.int64()),
         ("module", pa.string()),
-        ("argument_bytes", pa.int64()),
-        ("output_bytes", pa.int64()),
-        ("alias_bytes", pa.int64()),
-        ("constant_bytes", pa.int64()),
-        ("temporary_bytes", pa.int64()),
+        *((f"{kind}_bytes", pa.int64()) for kind in ("argument", "output", "alias", "constant", "temporary")),
         ("fits", pa.bool_()),
-        ("peak_bytes", pa.int64()),
-        ("padding_bytes", pa.int64()),
-        ("peak_live_bytes", pa.int64()),
-        ("peak_padding_bytes", pa.int64()),
+        *((f"{kind}_bytes", pa.int64()) for kind in ("peak", "padding", "peak_live", "peak_padding")),
         ("peak_instruction", pa.string()),
         ("peak_file", pa.string()),
         ("peak_line", pa.int64()),
-        ("advice_kind", pa.string()),
-        ("advice_instruction", pa.string()),
-        ("advice_sentence", pa.string()),
+        *((f"advice_{name}", pa.string()) for name in ("kind", "instruction", "sentence")),
         ("advice_peak_bytes_saved", pa.int64()),
         ("warnings", pa.list_(pa.string())),
         ("error", pa.string()),
@@ -119,9 +106,14 @@ def audit(
     limit = hbm_of(hbm_limit, tpu)
     made_by = f"tilewise {__version__}, {generation}, {limit}"
     inputs = [replace(entry, version=f"{entry.version} {made_by}") for entry in inputs]
-    work = _Work(_url(out, options), buffers, generation, limit, options)
-    is_new = not work.exists()
-    written = work.known()
+    if out is not None:
+        # For workers, whose working folder may be another.
+        files, path = url_to_fs(os.fspath(out), **options)
+        out = str(files.unstrip_protocol(path)).rstrip("/")
+    work = _Work(out, buffers, generation, limit, options)
+    old = work.fragments("programs")
+    is_new = not old and not work.fragments("buffers")
+    written = pa.concat_tables([PROGRAMS.empty_table(), *(each.to_table(schema=PROGRAMS) for each in old)])
     current = {(entry.url, entry.version) for entry in inputs}
     known = written.filter(pa.array([key in current and is_first for key, is_first in _keys(written)], pa.bool_()))
     audited = {key for key, _ in _keys(known)}
@@ -152,17 +144,8 @@ class _Work:
     hbm_limit: int | None
     options: dict[str, Any]
 
-    def exists(self) -> bool:
-        if self.out is None:
-            return False
-        files, path = url_to_fs(self.out, **self.options)
-        return bool(files.exists(path))
-
-    def known(self) -> pa.Table:
-        tables = [fragment.to_table(schema=PROGRAMS) for fragment in self._dataset("programs")]
-        return pa.concat_tables([PROGRAMS.empty_table(), *tables])
-
-    def _dataset(self, name: str) -> list[Any]:
+    def fragments(self, name: str) -> list[Any]:
+        """The files of a dataset."""
         if self.out is None:
             return []
         files, path = url_to_fs(f"{self.out}/{name}", **self.options)
@@ -186,7 +169,7 @@ class _Work:
         """Removes rows of other versions of these sources, and rows that a task wrote again after a lost result."""
         for name in ("buffers", "programs"):
             first: dict[tuple[str, str | None], str] = {}
-            for fragment in self._dataset(name):
+            for fragment in self.fragments(name):
                 keys = [key for key, _ in _keys(fragment.to_table(columns=["source", "version"]))]
                 path = fragment.path
                 keep = [current.get(key[0], key[1]) == key[1] and first.setdefault(key, path) == path for key in keys]
@@ -206,14 +189,6 @@ def _keys(table: pa.Table) -> Iterator[tuple[tuple[str, str | None], bool]]:
     for key in zip(table["source"].to_pylist(), table["version"].to_pylist(), strict=True):
         yield key, key not in seen
         seen.add(key)
-
-
-def _url(path: str | os.PathLike[str] | None, options: _files.Options) -> str | None:
-    """The path for workers, whose working folder may be another."""
-    if path is None:
-        return None
-    files, path = url_to_fs(os.fspath(path), **options)
-    return str(files.unstrip_protocol(path)).rstrip("/")
 
 
 def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
@@ -240,11 +215,10 @@ def _audit_file(work: _Work, is_last_try: bool, entry: Input) -> tuple[dict[str,
     try:
         report = audit_program(_files.read(entry.url, work.options), tpu=work.tpu, hbm_limit=work.hbm_limit)
         if not report.module:
-            return _failed(entry, "this is a part of a program: its `HloModule` line is missing"), None
-        row = _row(entry, report)
-        return row, _buffers(entry, report) if work.buffers and work.out is not None else None
+            raise HloError("this is a part of a program: its `HloModule` line is missing")
+        return _row(entry, report), _buffers(entry, report) if work.buffers and work.out is not None else None
     except Error as error:
-        return _failed(entry, str(error)), None
+        return {**_begun(entry), "error": str(error)}, None
     except Exception as error:
         # The engine may try again.
         if not is_last_try:
@@ -263,17 +237,13 @@ def _table(rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), PROGRAMS)
 
 
-def _failed(entry: Input, error: str) -> dict[str, Any]:
-    return {**_begun(entry), "warnings": [], "error": error}
-
-
 def _begun(entry: Input) -> dict[str, Any]:
-    return {"job": entry.job, "source": entry.url, "version": entry.version, "tilewise": __version__}
+    return {"job": entry.job, "source": entry.url, "version": entry.version, "tilewise": __version__, "warnings": []}
 
 
 def _unlucky(entry: Input, error: str) -> dict[str, Any]:
     """A row for a failure that may be no fault of the file."""
-    return {**_failed(entry, error), "version": None}
+    return {**_begun(entry), "error": error, "version": None}
 
 
 def _row(entry: Input, report: Report) -> dict[str, Any]:

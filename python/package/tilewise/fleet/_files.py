@@ -37,9 +37,6 @@ def find_programs(paths: Iterable[str | os.PathLike[str]], options: Options) -> 
     """The files that paths, URLs, folders and patterns name, by job and name, each once.
 
     Of a folder only files count that are named as final programs: `*.hlo`, `*after_optimizations.txt`.
-
-    Raises:
-        FileNotFoundError: a path names nothing.
     """
     found: dict[str, Input] = {}
     for path in paths:

@@ -52,28 +52,19 @@ class Relayout:
 
 @dataclass(frozen=True)
 class _Slice:
-    """Part of a tensor, whose bytes in the result are contiguous.
-
-    Attributes:
-        source_start, target_start: bytes into the files.
-        from_shape, to_shape: the whole tensor's; `None` to copy bytes.
-        start, stop: a box of it.
-    """
+    """Part of a tensor, whose bytes in the result are contiguous."""
 
     source: str
     target: str
+    # Bytes into the files.
     source_start: int
     target_start: int
+    bytes: int
+    # The whole tensor's, and a box of it; `None` to copy bytes.
     from_shape: str | None = None
     to_shape: str | None = None
     start: tuple[int, ...] = ()
     stop: tuple[int, ...] = ()
-    bytes: int = 0
-
-    def shapes(self) -> tuple[Shape, Shape]:
-        """The slice's shapes in both layouts."""
-        dimensions = [stop - start for start, stop in zip(self.start, self.stop, strict=True)]
-        return _part(Shape(self.from_shape or ""), dimensions), _part(Shape(self.to_shape or ""), dimensions)
 
     def runs(self) -> list[tuple[int, int]]:
         """The offsets and lengths of the slice's bytes in the source."""
@@ -201,10 +192,10 @@ def _slices(tensor: Tensor, to: Shape | None, source: str, target: str, start: i
     size = tensor.end - tensor.start
     if to is None or tensor.shape is None or tensor.shape == to:
         for at in range(0, size, most):
-            yield _Slice(source, target, tensor.start + at, start + at, bytes=min(most, size - at))
+            yield _Slice(source, target, tensor.start + at, start + at, min(most, size - at))
         return
     for low, high, at, taken in _boxes(tensor.shape, to, most):
-        yield _Slice(source, target, tensor.start, start + at, str(tensor.shape), str(to), low, high, taken)
+        yield _Slice(source, target, tensor.start, start + at, taken, str(tensor.shape), str(to), low, high)
 
 
 _Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int, int]
@@ -329,9 +320,11 @@ def _is_intact(task: tuple[int, _Slice, int]) -> tuple[int, bool]:
 
 def _convert(options: dict[str, Any], check: Literal["sample", "all"], part: _Slice) -> tuple[int | None, int]:
     """The checksum of a slice, now in place, or `None` if it is wrong; and how many of its elements were checked."""
-    result, checked = _read(part.source, part.runs(), options), 0
-    if part.from_shape is not None:
-        data, (source, to) = result, part.shapes()
+    result: _Bytes = _read(part.source, part.runs(), options)
+    checked = 0
+    if part.from_shape is not None and part.to_shape is not None:
+        data, bounds = result, [stop - start for start, stop in zip(part.start, part.stop, strict=True)]
+        source, to = _part(Shape(part.from_shape), bounds), _part(Shape(part.to_shape), bounds)
         result = relayout_buffer(data, source, to)
         compared = _compare(data, source, result, to, check)
         if compared is None:

@@ -58,12 +58,7 @@ class File:
 
 
 def read_checkpoint(url: str, options: Mapping[str, Any]) -> tuple[list[File], tuple[str, dict[str, Any]] | None]:
-    """The files of a folder with an index, of an index, or of one file; and the index's name and contents.
-
-    Raises:
-        FileNotFoundError: there is no checkpoint.
-        RelayoutError: a header or the index is malformed.
-    """
+    """The files of a folder with an index, of an index, or of one file; and the index's name and contents."""
     files, path = url_to_fs(url, **options)
     if files.isdir(path):
         found = [name for name in files.ls(path, detail=False) if name.endswith((INDEX, ".safetensors"))]
