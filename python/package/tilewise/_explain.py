@@ -7,7 +7,7 @@ import functools
 import inspect
 import os
 import types
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from tilewise import _tilewise
@@ -69,22 +69,17 @@ def _is_file(text: object) -> bool:
 
 
 def _explain_exception(error: BaseException, tpu: Tpu | None) -> Explanation:
-    first: MessageError | None = None
-    for link in _chain(error):
-        try:
-            return _tilewise.explain_text(str(link), tpu)
-        except MessageError as none:
-            first = first or none
-    assert first is not None
-    raise first
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
+    """Of the first with a message: the exception, its cause, that one's, and so on."""
+    try:
+        return _tilewise.explain_text(str(error), tpu)
+    except MessageError:
+        seen, cause = {id(error)}, error.__cause__ or error.__context__
+        while cause is not None and id(cause) not in seen:
+            with contextlib.suppress(MessageError):
+                return _tilewise.explain_text(str(cause), tpu)
+            seen.add(id(cause))
+            cause = cause.__cause__ or cause.__context__
+        raise
 
 
 @overload
@@ -180,15 +175,8 @@ class OomExplainer:
         elif inspect.isgeneratorfunction(function):
             wrapper = generator
         elif not (inspect.isfunction(function) or inspect.ismethod(function)):
-            return cast("_Function", Wrapped(function, self._call))
+            return cast("_Function", _Callable(function, self._explain))
         return cast("_Function", functools.wraps(function)(wrapper))
-
-    def _call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except Exception as error:
-            self._explain(error, lambda: function.lower(*args, **kwargs))
-            raise
 
     def _explain(self, error: BaseException | None, lower: Callable[[], Any] | None = None) -> None:
         """Adds the explanation; if the message lists nothing, also the program's memory, if it can be lowered."""
@@ -209,15 +197,19 @@ class OomExplainer:
                 _add_note(error, _tilewise.audit_text(dumped(lower()), "dump", tpu, None).table())
 
 
-class Wrapped:
-    """A callable with the attributes of the one in it, called by `call(function, …)`."""
+class _Callable:
+    """A callable, such as a jitted function, with the attributes of the one in it."""
 
-    def __init__(self, function: Any, call: Callable[..., Any]) -> None:
-        self.__dict__["_call"] = call
+    def __init__(self, function: Any, explain: Callable[..., None]) -> None:
+        self.__dict__["_explain"] = explain
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(self.__wrapped__, *args, **kwargs)
+        try:
+            return self.__wrapped__(*args, **kwargs)
+        except Exception as error:
+            self._explain(error, lambda: self.__wrapped__.lower(*args, **kwargs))
+            raise
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
