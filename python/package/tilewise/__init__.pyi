@@ -2,188 +2,104 @@
 from tilewise import fleet as fleet
 from tilewise import kernels as kernels
 from tilewise import testing as testing
-from tilewise._audit.audit import audit
-from tilewise._audit.comparison import Change, ComparedProgram, Comparison, Owner, check_fix
-from tilewise._audit.machines import Machines, OnMachine, compare_machines
-from tilewise._audit.time import Time, TimeGroup, TimeRow
-from tilewise._audit.together import (
-    Alternative,
-    LoadedProgram,
-    PageArrays,
-    ResidentArray,
-    Together,
-    audit_together,
-)
-from tilewise._base.equation import equation
-from tilewise._base.errors import (
-    DrawError,
-    Error,
-    HloError,
-    MessageError,
-    NotATpuProgram,
-    OutOfRangeError,
-    ParseError,
-    RelayoutError,
-    ShapeError,
-    Skip,
-)
-from tilewise._base.files import clear_cache
-from tilewise._compiler.compile import compile_for
-from tilewise._explain import OomExplainer, explain, explain_oom
-from tilewise._fit.advice import AdviceCheck, CheckedAdvice
-from tilewise._fit.result import Fit
-from tilewise._fit.rows import FitRow
-from tilewise._fit.run import fit, fit_row
-from tilewise._jax.layouts import from_jax, to_jax
-from tilewise._jax.live import Live, LiveDevice, LiveRow, live
-from tilewise._jax.topologies import mesh
-from tilewise._jax.tree import TreeLeaf, TreePrediction, predict_tree
-from tilewise._kernel.blocks import BlockSuggestions, SuggestedBlocks, suggest_blocks
-from tilewise._kernel.budgets import KernelBudgets, kernel_budget
-from tilewise._microbatch import microbatch
-from tilewise._remat import remat
-from tilewise._remat.result import Remat
-from tilewise._remat.tried import RematRow
-from tilewise._remat.values import RematValue
-from tilewise._tilewise import (
-    CHECKED_WITH,
-    TPU_GENERATIONS,
-    Allocation,
-    BoundaryChange,
-    Buffer,
-    Cause,
-    Copy,
-    Drawing,
-    ElementType,
-    Explanation,
-    Headline,
-    KernelArray,
-    KernelUse,
-    Layout,
-    PeakBuffer,
-    PlannedChange,
-    ProgramShape,
-    Recommendation,
-    Relation,
-    Remedy,
-    Report,
-    ReportWarning,
-    Row,
-    Shape,
-    SourceLine,
-    SpaceTotal,
-    Step,
-    Steps,
-    Table,
-    __version__,
-    free_reshapes,
-    hbm_bytes,
-    predict,
-    relayout,
-    reshard,
-    tile,
-    untile,
-)
-from tilewise.kernels import KernelBudget, KernelRow
+from tilewise._audit.audit import audit as audit
+from tilewise._audit.comparison import Change as Change
+from tilewise._audit.comparison import ComparedProgram as ComparedProgram
+from tilewise._audit.comparison import Comparison as Comparison
+from tilewise._audit.comparison import Owner as Owner
+from tilewise._audit.comparison import check_fix as check_fix
+from tilewise._audit.machines import Machines as Machines
+from tilewise._audit.machines import OnMachine as OnMachine
+from tilewise._audit.machines import compare_machines as compare_machines
+from tilewise._audit.time import Time as Time
+from tilewise._audit.time import TimeGroup as TimeGroup
+from tilewise._audit.time import TimeRow as TimeRow
+from tilewise._audit.together import Alternative as Alternative
+from tilewise._audit.together import LoadedProgram as LoadedProgram
+from tilewise._audit.together import PageArrays as PageArrays
+from tilewise._audit.together import ResidentArray as ResidentArray
+from tilewise._audit.together import Together as Together
+from tilewise._audit.together import audit_together as audit_together
+from tilewise._base.equation import equation as equation
+from tilewise._base.errors import DrawError as DrawError
+from tilewise._base.errors import Error as Error
+from tilewise._base.errors import HloError as HloError
+from tilewise._base.errors import MessageError as MessageError
+from tilewise._base.errors import NotATpuProgram as NotATpuProgram
+from tilewise._base.errors import OutOfRangeError as OutOfRangeError
+from tilewise._base.errors import ParseError as ParseError
+from tilewise._base.errors import RelayoutError as RelayoutError
+from tilewise._base.errors import ShapeError as ShapeError
+from tilewise._base.errors import Skip as Skip
+from tilewise._base.files import clear_cache as clear_cache
+from tilewise._compiler.compile import compile_for as compile_for
+from tilewise._explain import OomExplainer as OomExplainer
+from tilewise._explain import explain as explain
+from tilewise._explain import explain_oom as explain_oom
+from tilewise._fit.advice import AdviceCheck as AdviceCheck
+from tilewise._fit.advice import CheckedAdvice as CheckedAdvice
+from tilewise._fit.result import Fit as Fit
+from tilewise._fit.rows import FitRow as FitRow
+from tilewise._fit.run import fit as fit
+from tilewise._fit.run import fit_row as fit_row
+from tilewise._jax.layouts import from_jax as from_jax
+from tilewise._jax.layouts import to_jax as to_jax
+from tilewise._jax.live import Live as Live
+from tilewise._jax.live import LiveDevice as LiveDevice
+from tilewise._jax.live import LiveRow as LiveRow
+from tilewise._jax.live import live as live
+from tilewise._jax.topologies import mesh as mesh
+from tilewise._jax.tree import TreeLeaf as TreeLeaf
+from tilewise._jax.tree import TreePrediction as TreePrediction
+from tilewise._jax.tree import predict_tree as predict_tree
+from tilewise._kernel.blocks import BlockSuggestions as BlockSuggestions
+from tilewise._kernel.blocks import SuggestedBlocks as SuggestedBlocks
+from tilewise._kernel.blocks import suggest_blocks as suggest_blocks
+from tilewise._kernel.budgets import KernelBudgets as KernelBudgets
+from tilewise._kernel.budgets import kernel_budget as kernel_budget
+from tilewise._microbatch import microbatch as microbatch
+from tilewise._remat import remat as remat
+from tilewise._remat.result import Remat as Remat
+from tilewise._remat.tried import RematRow as RematRow
+from tilewise._remat.values import RematValue as RematValue
+from tilewise._tilewise import CHECKED_WITH as CHECKED_WITH
+from tilewise._tilewise import TPU_GENERATIONS as TPU_GENERATIONS
+from tilewise._tilewise import Allocation as Allocation
+from tilewise._tilewise import BoundaryChange as BoundaryChange
+from tilewise._tilewise import Buffer as Buffer
+from tilewise._tilewise import Cause as Cause
+from tilewise._tilewise import Copy as Copy
+from tilewise._tilewise import Drawing as Drawing
+from tilewise._tilewise import ElementType as ElementType
+from tilewise._tilewise import Explanation as Explanation
+from tilewise._tilewise import Headline as Headline
+from tilewise._tilewise import KernelArray as KernelArray
+from tilewise._tilewise import KernelUse as KernelUse
+from tilewise._tilewise import Layout as Layout
+from tilewise._tilewise import PeakBuffer as PeakBuffer
+from tilewise._tilewise import PlannedChange as PlannedChange
+from tilewise._tilewise import ProgramShape as ProgramShape
+from tilewise._tilewise import Recommendation as Recommendation
+from tilewise._tilewise import Relation as Relation
+from tilewise._tilewise import Remedy as Remedy
+from tilewise._tilewise import Report as Report
+from tilewise._tilewise import ReportWarning as ReportWarning
+from tilewise._tilewise import Row as Row
+from tilewise._tilewise import Shape as Shape
+from tilewise._tilewise import SourceLine as SourceLine
+from tilewise._tilewise import SpaceTotal as SpaceTotal
+from tilewise._tilewise import Step as Step
+from tilewise._tilewise import Steps as Steps
+from tilewise._tilewise import Table as Table
+from tilewise._tilewise import __version__ as __version__
+from tilewise._tilewise import free_reshapes as free_reshapes
+from tilewise._tilewise import hbm_bytes as hbm_bytes
+from tilewise._tilewise import predict as predict
+from tilewise._tilewise import relayout as relayout
+from tilewise._tilewise import reshard as reshard
+from tilewise._tilewise import tile as tile
+from tilewise._tilewise import untile as untile
+from tilewise.kernels import KernelBudget as KernelBudget
+from tilewise.kernels import KernelRow as KernelRow
 
-__all__ = [
-    "CHECKED_WITH",
-    "TPU_GENERATIONS",
-    "AdviceCheck",
-    "Allocation",
-    "Alternative",
-    "BlockSuggestions",
-    "BoundaryChange",
-    "Buffer",
-    "Cause",
-    "Change",
-    "CheckedAdvice",
-    "ComparedProgram",
-    "Comparison",
-    "Copy",
-    "DrawError",
-    "Drawing",
-    "ElementType",
-    "Error",
-    "Explanation",
-    "Fit",
-    "FitRow",
-    "Headline",
-    "HloError",
-    "KernelArray",
-    "KernelBudget",
-    "KernelBudgets",
-    "KernelRow",
-    "KernelUse",
-    "Layout",
-    "Live",
-    "LiveDevice",
-    "LiveRow",
-    "LoadedProgram",
-    "Machines",
-    "MessageError",
-    "NotATpuProgram",
-    "OnMachine",
-    "OomExplainer",
-    "OutOfRangeError",
-    "Owner",
-    "PageArrays",
-    "ParseError",
-    "PeakBuffer",
-    "PlannedChange",
-    "ProgramShape",
-    "Recommendation",
-    "Relation",
-    "RelayoutError",
-    "Remat",
-    "RematRow",
-    "RematValue",
-    "Remedy",
-    "Report",
-    "ReportWarning",
-    "ResidentArray",
-    "Row",
-    "Shape",
-    "ShapeError",
-    "Skip",
-    "SourceLine",
-    "SpaceTotal",
-    "Step",
-    "Steps",
-    "SuggestedBlocks",
-    "Table",
-    "Time",
-    "TimeGroup",
-    "TimeRow",
-    "Together",
-    "TreeLeaf",
-    "TreePrediction",
-    "__version__",
-    "audit",
-    "audit_together",
-    "check_fix",
-    "clear_cache",
-    "compare_machines",
-    "compile_for",
-    "equation",
-    "explain",
-    "explain_oom",
-    "fit",
-    "fit_row",
-    "free_reshapes",
-    "from_jax",
-    "hbm_bytes",
-    "kernel_budget",
-    "live",
-    "mesh",
-    "microbatch",
-    "predict",
-    "predict_tree",
-    "relayout",
-    "remat",
-    "reshard",
-    "suggest_blocks",
-    "tile",
-    "to_jax",
-    "untile",
-]
+__all__: list[str]

@@ -216,8 +216,7 @@ class FromFile:
         return inspect.signature(self.load())
 
 
-@functools.cache
-def _loaded(path: str, name: str) -> Callable[..., Any]:
+def _run(path: str, name: str) -> Callable[..., Any]:
     """The factory of a file, which is run once."""
     folder, stem = str(Path(path).parent), Path(path).stem
     # As `python FILE` does.
@@ -233,6 +232,9 @@ def _loaded(path: str, name: str) -> Callable[..., Any]:
     if not callable(found):
         raise AttributeError(f"{name} in {path} can't be called")
     return found
+
+
+_loaded = functools.cache(_run)
 
 
 def travels(make: Callable[..., Any]) -> bool:

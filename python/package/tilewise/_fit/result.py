@@ -180,12 +180,10 @@ class Fit(Tabular):
             words = ": ".join([first.status, *(first.error or "").strip().splitlines()[:1]])[:200]
             notes.append(f"Programs without an answer: {len(self.errors)}, such as {dict(first.settings)}: {words}")
         if self.interrupted:
-            planned = [(each, each.planned) for each in self.combinations if each.largest is None and each.planned]
-            known = [
-                f"{_named(each)}{', '.join(f'{axis} {size}' for axis, size in sizes.items())} fits by its plan"
-                for each, sizes in planned
-            ]
-            notes.append("Interrupted" + "".join(f"; {words}" for words in known) + ".")
+            known = [each for each in self.combinations if each.largest is None and each.planned]
+            sizes = (", ".join(f"{axis} {size}" for axis, size in (each.planned or {}).items()) for each in known)
+            fitting = (f"; {_named(each)}{said} fits by its plan" for each, said in zip(known, sizes, strict=True))
+            notes.append(f"Interrupted{''.join(fitting)}.")
         compiler = next((row.compiler for row in self.rows if row.compiler), None)
         if compiler is not None:
             notes.append(f"Programs that {compiler} was asked about: {len(self.rows)}. No TPU was used.")
