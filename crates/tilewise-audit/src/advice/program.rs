@@ -199,6 +199,11 @@ impl<'m> ProgramModel<'m> {
         self.limit.is_some()
     }
 
+    /// Whether the program isn't known to fit.
+    pub(crate) fn may_be_too_large(&self) -> bool {
+        !self.has_limit() || self.is_too_large()
+    }
+
     /// Whether the program fits once `bytes` are freed, or no limit is known.
     pub(crate) fn fits_without(&self, bytes: u64) -> bool {
         self.limit.is_none_or(|limit| self.total_bytes.saturating_sub(bytes) <= limit)

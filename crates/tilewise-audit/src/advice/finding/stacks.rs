@@ -46,10 +46,22 @@ pub enum OfStep {
     Narrower(ElementType),
     /// The values that are made of it behind the loop.
     Made,
-    /// The values that are made behind the loop of all steps together, such as a maximum, and perhaps of each.
-    MadeOverSteps,
+    /// The values that are made behind the loop of all steps together, and perhaps of each.
+    MadeOverSteps(OverSteps),
     /// Nothing but the last step's value, which alone is read.
     Last,
+}
+
+/// What is made of all steps of a loop together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OverSteps {
+    /// Whether sums are, or means.
+    pub sums: bool,
+    /// Whether maxima are.
+    pub maxima: bool,
+    /// Whether minima are.
+    pub minima: bool,
 }
 
 /// Small matrices that a loop stacks up, one for each step, each of which fills a tile of its own.

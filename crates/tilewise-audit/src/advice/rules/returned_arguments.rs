@@ -23,7 +23,7 @@ impl Rule for UnchangedResults {
     }
 
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
-        let Some(program) = evidence.program().filter(|program| program.is_too_large()) else { return Vec::new() };
+        let Some(program) = evidence.program().filter(|program| program.may_be_too_large()) else { return Vec::new() };
         let returned = returned(program);
         let unchanged = |array: &LiveArray<'_>| {
             let argument = argument(&array.instruction).filter(|argument| returned.contains(&argument.index()))?;

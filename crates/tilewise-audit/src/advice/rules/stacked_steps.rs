@@ -1,4 +1,4 @@
-//! Arrays that a loop stacks up, a slice in each step, in a program that doesn't fit: where they are only returned, or little
+//! Arrays that a loop stacks up, a slice in each step, in a program that may not fit: where they are only returned, or little
 //! is made of them, it may take less of each step.
 
 use super::stacked_cache::Stack;
@@ -6,12 +6,12 @@ use crate::{
     advice::{
         change::Target,
         evidence::Evidence,
-        finding::{Finding, OfStep, StackedSteps},
+        finding::{Finding, OfStep, OverSteps, StackedSteps},
         program::{LiveArray, ProgramModel},
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{any_fused, elements, source_line},
+    program::{any_fused, elements, source_line, with_fused},
 };
 use foldhash::HashSet;
 use std::cmp::Reverse;
@@ -35,10 +35,11 @@ impl Rule for ResultsOfALoop {
     }
 
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
-        // Of a program that fits, the results are wanted as they are.
-        let Some(program) = evidence.program().filter(|program| program.is_too_large()) else { return Vec::new() };
+        let Some(program) = evidence.program().filter(|program| program.may_be_too_large()) else { return Vec::new() };
         let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While);
-        let both = |around| [true, false].into_iter().filter_map(move |results| proposal(program, &around, results));
+        // Of a program that may fit, the results are wanted as they are.
+        let kinds: &[bool] = if program.is_too_large() { &[true, false] } else { &[false] };
+        let both = |around| kinds.iter().filter_map(move |results| proposal(program, &around, *results));
         loops.flat_map(both).collect()
     }
 }
@@ -68,10 +69,10 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
             let found = program.peak_temporaries().filter(is_new).filter(is_it);
             let Some(made) = Made::of(program, around, element) else { continue };
             between.extend(made.between);
-            let enough = match made.is_over_steps {
+            let enough = match made.over_steps {
                 _ if is_last_read(program, element, steps) => OfStep::Last,
-                true => OfStep::MadeOverSteps,
-                false => OfStep::Made,
+                Some(over) => OfStep::MadeOverSteps(over),
+                None => OfStep::Made,
             };
             (found.collect(), enough)
         };
@@ -84,12 +85,11 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
         return None;
     }
     let is_of_all = arrays.iter().all(|(_, of)| *of == enough);
-    let are_over_steps = arrays.iter().any(|(_, of)| *of == OfStep::MadeOverSteps);
+    let over_steps = arrays.iter().map(|(_, of)| *of).find(|of| matches!(of, OfStep::MadeOverSteps(_)));
     let enough = match are_results {
         _ if is_of_all => enough,
         true => OfStep::Returned,
-        false if are_over_steps => OfStep::MadeOverSteps,
-        false => OfStep::Made,
+        false => over_steps.unwrap_or(OfStep::Made),
     };
     let left = |array: &LiveArray<'_>| match enough {
         OfStep::Narrower(narrower) => {
@@ -118,8 +118,8 @@ fn element(program: &ProgramModel<'_>, around: &Instruction<'_>, number: usize) 
 struct Made {
     /// Arrays as large as the element, each step's part of which is made of that step's alone.
     between: Vec<Position>,
-    /// Whether anything is made of all steps together, such as a maximum.
-    is_over_steps: bool,
+    /// What is made of all steps together.
+    over_steps: Option<OverSteps>,
 }
 
 impl Made {
@@ -135,7 +135,7 @@ impl Made {
         let has_steps = |position: Position| {
             flow.told(position).is_some_and(|(at, leaf)| axes.of_array(&at, leaf).any(|of| of == steps))
         };
-        let mut made = Self { between: Vec::new(), is_over_steps: false };
+        let mut made = Self { between: Vec::new(), over_steps: None };
         let (mut waiting, mut little) = (vec![element], 0_u64);
         while let Some(position) = waiting.pop() {
             for found in flow.readers(position) {
@@ -154,7 +154,9 @@ impl Made {
                         little = little.saturating_add(count);
                         // All steps but the first or the last are steps, too.
                         let is_of_steps = |bound: &u64| bound.abs_diff(number) <= 1;
-                        made.is_over_steps |= !has_steps(result) && !bounds.iter().any(is_of_steps);
+                        if !has_steps(result) && !bounds.iter().any(is_of_steps) {
+                            made.over_steps.get_or_insert_default().add(&reader);
+                        }
                     } else if !has_steps(result) || made.between.len() == MOST {
                         return None;
                     } else if !made.between.contains(&result) {
@@ -165,6 +167,20 @@ impl Made {
             }
         }
         (little > 0 && little <= all / LITTLE).then_some(made)
+    }
+}
+
+impl OverSteps {
+    /// Adds what an instruction reduces by.
+    fn add(&mut self, reader: &Instruction<'_>) {
+        for at in with_fused(*reader).filter(|at| at.opcode() == Opcode::Reduce) {
+            let roots = at.calls().filter_map(|call| Some(call.computation()?.root()?.opcode()));
+            for root in roots {
+                self.sums |= root == Opcode::Add;
+                self.maxima |= root == Opcode::Maximum;
+                self.minima |= root == Opcode::Minimum;
+            }
+        }
     }
 }
 
@@ -188,7 +204,7 @@ mod tests {
     use super::super::looped::{Looped, STACKS};
     use crate::advice::{
         Recommendation,
-        finding::{Finding, OfStep},
+        finding::{Finding, OfStep, OverSteps},
     };
     use tilewise::ElementType;
 
@@ -217,7 +233,8 @@ mod tests {
         let over_steps = "doubled = ALL exponential(e)
   least = f32[] constant(0)
   ROOT r.1 = f32[512,1024]{1,0:T(8,128)} reduce(doubled, least), dimensions={0}, to_apply=most";
-        assert_eq!(enough(STACKS, over_steps), Some(OfStep::MadeOverSteps));
+        let maxima = OverSteps { maxima: true, ..OverSteps::default() };
+        assert_eq!(enough(STACKS, over_steps), Some(OfStep::MadeOverSteps(maxima)));
         // A sum that goes on from step to step needs all steps, as does all of it.
         let windows = "ROOT r.1 = ALL reduce-window(e, least), window={size=64x1x1 pad=63_0x0_0x0_0}, to_apply=most";
         assert_eq!(enough(STACKS, &format!("least = f32[] constant(0)\n  {windows}")), None);
