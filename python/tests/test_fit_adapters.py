@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import tilewise as tw
-from tilewise._fit.adapters import Adapter, Exported, MaxText, adapter
-from tilewise._fit.factory import factory, sizes
+from tilewise._fit.factory import Adapter, Exported, MaxText, adapter, factory, sizes
 
 
 def test_programs_are_named_by_their_library(tmp_path: Path) -> None:
