@@ -102,10 +102,11 @@ def test_what_the_compiler_is_handed() -> None:
     lowered = jax.jit(lambda x: x + 1).lower(x)
     handed = internals.handed(lowered, {"xla_tilewise_unused": 1})
     assert handed is not None
-    assert (handed.calls_back, handed.devices) == (False, [device])
-    assert not handed.options.env_option_overrides
-    content, options = internals.module_bytes(handed.module), handed.options.SerializeAsString()
-    compiled = internals.compiled(content, options, {}, handed.devices)()
+    computation, given, devices, calls_back = handed
+    assert (calls_back, devices) == (False, [device])
+    assert not given.env_option_overrides
+    content, options = internals.module_bytes(computation), given.SerializeAsString()
+    compiled = internals.compiled(content, options, {}, devices)()
     assert compiled.get_compiled_memory_stats().argument_size_in_bytes == 8 * 128 * 4
     assert internals.platforms_of(lowered) in ((), ("tpu",))
 

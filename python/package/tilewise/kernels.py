@@ -229,16 +229,15 @@ def largest_blocks(
         ParseError: a text isn't a kernel, or ``tpu`` names no TPU.
         ValueError: no TPU is given.
     """
-    names = list(candidates)
-    fitting: list[tuple[tuple[int, ...], BlockChoice]] = []
+    fitting: list[BlockChoice] = []
     for sizes in itertools.product(*candidates.values()):
-        choice = dict(zip(names, sizes, strict=True))
+        choice = dict(zip(candidates, sizes, strict=True))
         declared, guess, is_fitting, needed = _tilewise.kernel_fits(make(**choice), limit, tpu=tpu)
         if is_fitting:
-            fitting.append((sizes, BlockChoice(choice, declared, guess, needed)))
+            fitting.append(BlockChoice(choice, declared, guess, needed))
     # A choice is dominated by one that no size of it exceeds: seen first, since the sum of its sizes is larger.
-    largest: list[tuple[tuple[int, ...], BlockChoice]] = []
-    for sizes, found in sorted(fitting, key=lambda each: -sum(each[0])):
-        if not any(all(a <= b for a, b in zip(sizes, other, strict=True)) for other, _ in largest):
-            largest.append((sizes, found))
-    return sorted((found for _, found in largest), key=lambda found: -found.vmem_bytes)
+    largest: list[BlockChoice] = []
+    for found in sorted(fitting, key=lambda each: -sum(each.sizes.values())):
+        if not any(all(size <= other.sizes[name] for name, size in found.sizes.items()) for other in largest):
+            largest.append(found)
+    return sorted(largest, key=lambda found: -found.vmem_bytes)

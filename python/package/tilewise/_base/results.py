@@ -19,11 +19,7 @@ _hints = functools.cache(get_type_hints)
 
 
 def read(kind: Any, held: Any) -> Any:
-    """A value of a type from its JSON: dataclasses from objects, tuples from arrays.
-
-    Raises:
-        TypeError: a field is missing.
-    """
+    """A value of a type from its JSON: dataclasses from objects, tuples from arrays; `TypeError` without a field."""
     if is_dataclass(kind):
         made: Any = kind
         return made(**{name: read(hint, held[name]) for name, hint in _hints(made).items() if name in held})

@@ -26,12 +26,8 @@ def libtpu_version() -> str | None:
     path = os.environ.get("TPU_LIBRARY_PATH")
     if spec is None or spec.origin is None or (path and not path.startswith(os.path.dirname(spec.origin))):
         return None
-    try:
-        version = importlib.metadata.version("libtpu")
-    except importlib.metadata.PackageNotFoundError:
-        return None
     # Nightly builds end in a date.
-    found = _VERSION.match(version)
+    found = _VERSION.match(_installed("libtpu"))
     return None if found is None else found[0]
 
 

@@ -91,9 +91,9 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
     handed = internals.handed(lowered, {_UNUSED: next(_NUMBERS)})
     if handed is None:
         raise NotSendable("JAX hands the program to the compiler in another way")
-    if handed.calls_back:
+    computation, options, devices, calls_back = handed
+    if calls_back:
         raise NotSendable("the program calls functions of this process")
-    devices, options = handed.devices, handed.options
     numbers = [int(device.id) for device in devices]
     of = topology_of(devices[0])
     if of is None:
@@ -102,13 +102,13 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
         numbers = [int(device.id) for device in there[: len(numbers)]]
         internals.assign_devices(options, np.array(numbers).reshape(options.num_replicas, options.num_partitions))
     serialised = options.SerializeAsString()
-    operation = handed.module.operation
+    operation = computation.operation
     text = operation.get_asm(enable_debug_info=False)
     return Program(
         name=str(operation.attributes["sym_name"]).strip('"'),
         tpu=tpu,
         topology=of,
-        module=internals.module_bytes(handed.module),
+        module=internals.module_bytes(computation),
         options=serialised,
         devices=tuple(numbers),
         hash=hashlib.sha256(b"\0".join((text.encode(), serialised, of.encode()))).hexdigest(),

@@ -348,20 +348,11 @@ class _Captured(BaseException):
         self.values = values
 
 
-@dataclass(frozen=True)
-class Handed:
-    """The compiler's arguments in ``lowered.compile()``; `calls_back` says that it calls functions of this process."""
+def handed(lowered: Any, unused: dict[str, Any]) -> tuple[Any, Any, list[Any], bool] | None:
+    """The compiler's module, options, devices in ``lowered.compile()``, and whether it calls back into this process.
 
-    module: Any
-    options: Any
-    devices: list[Any]
-    calls_back: bool
-
-
-def handed(lowered: Any, unused: dict[str, Any]) -> Handed | None:
-    """The compiler's arguments, captured before it runs; ``None`` where this JAX passes them in another way.
-
-    No other call may have the unused options: JAX doesn't compile a program again with the same ones.
+    They are captured before it runs; ``None`` where this JAX passes them in another way. No other call may have the
+    unused options: JAX doesn't compile a program again with the same ones.
     """
     try:
         values = captured(module("jax._src.compiler"), "compile_or_get_cached", lambda: lowered.compile(unused))
@@ -376,7 +367,7 @@ def handed(lowered: Any, unused: dict[str, Any]) -> Handed | None:
         return None
     sequences: list[Any] = [each for each in values if isinstance(each, (list, tuple))]
     options.env_option_overrides = [each for each in options.env_option_overrides if each[0] not in unused]
-    return Handed(computation, options, list(devices.flatten()), any(map(len, sequences)))
+    return computation, options, list(devices.flatten()), any(map(len, sequences))
 
 
 def module_bytes(computation: Any) -> bytes:

@@ -41,31 +41,26 @@ def from_jax(value: Any, /) -> Shape | Layout:
         Layout((1, 0))
     """
     if hasattr(value, "major_to_minor"):
-        return _layout(value, memory_space=0)
+        return _layout(value)
     if hasattr(value, "format") and hasattr(value, "sharding"):
-        dimensions = value.sharding.shard_shape(value.shape)
-        return Shape.array(value.dtype, dimensions, _layout_of_format(value.format))
+        layout = _layout(value.format.layout, value.format.sharding)
+        return Shape.array(value.dtype, value.sharding.shard_shape(value.shape), layout)
     if hasattr(value, "layout") and hasattr(value, "sharding"):
-        return _layout_of_format(value)
+        return _layout(value.layout, value.sharding)
     if hasattr(value, "dtype"):
         ElementType(value.dtype)  # Says why JAX's keys have no layout.
     raise TypeError(f"from_jax takes a jax.Array, a Format or a Layout, not {type(value).__name__}")
 
 
-def _layout_of_format(form: Any) -> Layout:
-    if not hasattr(form.layout, "major_to_minor"):
+def _layout(layout: Any, sharding: Any = None) -> Layout:
+    if not hasattr(layout, "major_to_minor"):
         raise ShapeError("the layout is left to the compiler", kind="missing_layout")
-    on_host = form.sharding.memory_kind == "pinned_host"
-    return _layout(form.layout, memory_space=_HOST if on_host else 0)
-
-
-def _layout(layout: Any, *, memory_space: int) -> Layout:
     return Layout(
         tuple(reversed(layout.major_to_minor)),
         # XLA's `*` is a negative size.
         tiles=[[size if size >= 0 else None for size in tile] for tile in layout.tiling or ()],
         element_size_in_bits=layout.sub_byte_element_size_in_bits or None,
-        memory_space=memory_space,
+        memory_space=_HOST if getattr(sharding, "memory_kind", None) == "pinned_host" else 0,
     )
 
 

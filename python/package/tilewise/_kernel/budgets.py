@@ -212,22 +212,20 @@ def _confirmed(kernels: tuple[KernelBudget, ...], request: Request) -> tuple[Ker
         # JAX can't print some programs with SparseCore calls; the compiler's own dump can.
         text = dumped(lowered, "after_codegen")
     rows = audit(text, tpu=generation).kernels
-    used: dict[str, list[int | None]] = {}
+    used: dict[str, set[int | None]] = {}
     for row in rows:
         # XLA numbers instructions of one name: `flash_attention.2`.
-        used.setdefault(row.instruction.rstrip("0123456789").removesuffix("."), []).append(row.used_bytes)
-    in_order = [row.used_bytes for row in rows]
-    if len(kernels) != len(rows):
-        in_order = [None] * len(kernels)
+        used.setdefault(row.instruction.rstrip("0123456789").removesuffix("."), set()).add(row.used_bytes)
+    in_order = [row.used_bytes for row in rows] if len(kernels) == len(rows) else [None] * len(kernels)
 
-    def measured(number: int, kernel: KernelBudget) -> int | None:
+    def measured(kernel: KernelBudget, size: int | None) -> KernelBudget:
         # Kernels with one name may be copies of each other: then they use equal bytes.
-        sizes = set(used.get(_sanitized(kernel.name), [in_order[number]]))
-        size = sizes.pop() if len(sizes) == 1 else None
+        sizes = used.get(_sanitized(kernel.name), {size})
+        size = next(iter(sizes)) if len(sizes) == 1 else None
         is_possible = size is not None and size >= kernel.vmem_bytes - kernel.may_be_kept_bytes
-        return size if is_possible else None
+        return replace(kernel, measured_bytes=size if is_possible else None)
 
-    return tuple(replace(kernel, measured_bytes=measured(number, kernel)) for number, kernel in enumerate(kernels))
+    return tuple(map(measured, kernels, in_order))
 
 
 def _sanitized(name: str | None) -> str:
