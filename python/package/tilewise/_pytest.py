@@ -21,31 +21,14 @@ def pytest_configure(config: pytest.Config) -> None:
     testing.updates_plans = bool(config.getoption("--update-plans"))
 
 
-@pytest.fixture(name="assert_plan")
-def plan() -> Callable[..., None]:
-    """`tilewise.testing.assert_plan`."""
-    return testing.assert_plan
+def _fixture(name: str) -> object:
+    def fixture() -> Callable[..., None]:
+        found: Callable[..., None] = getattr(testing, name)
+        return found
+
+    fixture.__doc__ = f"`tilewise.testing.{name}`."
+    return pytest.fixture(name=name)(fixture)
 
 
-@pytest.fixture(name="assert_padding_below")
-def padding_below() -> Callable[..., None]:
-    """`tilewise.testing.assert_padding_below`."""
-    return testing.assert_padding_below
-
-
-@pytest.fixture(name="assert_peak_below")
-def peak_below() -> Callable[..., None]:
-    """`tilewise.testing.assert_peak_below`."""
-    return testing.assert_peak_below
-
-
-@pytest.fixture(name="assert_no_copies")
-def no_copies() -> Callable[..., None]:
-    """`tilewise.testing.assert_no_copies`."""
-    return testing.assert_no_copies
-
-
-@pytest.fixture(name="assert_bitcast")
-def bitcast() -> Callable[..., None]:
-    """`tilewise.testing.assert_bitcast`."""
-    return testing.assert_bitcast
+for _name in testing.__all__:
+    globals()[f"_{_name}"] = _fixture(_name)

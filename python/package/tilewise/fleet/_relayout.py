@@ -59,12 +59,12 @@ class _Slice:
     # Bytes into the files.
     source_start: int
     target_start: int
-    bytes: int
     # The whole tensor's, and a box of it; `None` to copy bytes.
     from_shape: str | None = None
     to_shape: str | None = None
     start: tuple[int, ...] = ()
     stop: tuple[int, ...] = ()
+    bytes: int = 0
 
     def runs(self) -> list[tuple[int, int]]:
         """The offsets and lengths of the slice's bytes in the source."""
@@ -150,7 +150,7 @@ def relayout(
         if checksum is None:
             message = f"elements of {slices[redo[task]]} differ after conversion; the result is unfinished"
             raise RelayoutError(message, kind="check_failed")
-        journal.add(redo[task], checksum)
+        journal.append(f"{redo[task]} {checksum}")
         checked += elements
         intact.add(redo[task])
     if len(intact) != len(slices):
@@ -170,15 +170,15 @@ def _targets(tensors: list[Tensor], plan: Mapping[str, Layout | str]) -> dict[st
     targets: dict[str, Shape | None] = {}
     unused = set(plan)
     for tensor in tensors:
-        pattern = next((pattern for pattern in plan if fnmatchcase(tensor.name, pattern)), None)
+        patterns = [pattern for pattern in plan if fnmatchcase(tensor.name, pattern)]
         targets[tensor.name] = tensor.shape
-        unused -= {pattern for pattern in unused if fnmatchcase(tensor.name, pattern)}
-        if pattern is None:
+        unused -= {*patterns}
+        if not patterns:
             continue
         if tensor.shape is None:
             message = f"XLA has no type that is stored like {tensor.dtype} of {tensor.name!r}"
             raise RelayoutError(message, kind="unsupported_element_type")
-        layout = plan[pattern]
+        layout = plan[patterns[0]]
         if isinstance(layout, str):
             layout = Shape(f"{tensor.shape.without_layout()}{layout}").layout
         targets[tensor.name] = tensor.shape.with_layout(layout)
@@ -192,10 +192,10 @@ def _slices(tensor: Tensor, to: Shape | None, source: str, target: str, start: i
     size = tensor.end - tensor.start
     if to is None or tensor.shape is None or tensor.shape == to:
         for at in range(0, size, most):
-            yield _Slice(source, target, tensor.start + at, start + at, min(most, size - at))
+            yield _Slice(source, target, tensor.start + at, start + at, bytes=min(most, size - at))
         return
     for low, high, at, taken in _boxes(tensor.shape, to, most):
-        yield _Slice(source, target, tensor.start, start + at, taken, str(tensor.shape), str(to), low, high)
+        yield _Slice(source, target, tensor.start, start + at, str(tensor.shape), str(to), low, high, taken)
 
 
 _Box: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], int, int]
@@ -285,7 +285,7 @@ class _Journal:
             # The disk is full.
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
-        self._append(self._fingerprint)
+        self.append(self._fingerprint)
         return {}
 
     def _allocate(self, headers: Mapping[str, tuple[bytes, int]]) -> None:
@@ -298,10 +298,7 @@ class _Journal:
                     os.posix_fallocate(target.fileno(), 0, size)
                 os.fsync(target.fileno())
 
-    def add(self, number: int, checksum: int) -> None:
-        self._append(f"{number} {checksum}")
-
-    def _append(self, line: str) -> None:
+    def append(self, line: str) -> None:
         with open(self._path, "a", encoding="ascii") as file:
             file.write(line + "\n")
 
