@@ -230,56 +230,46 @@ def _bracket(sizes: Sequence[float], ask: Callable[[float, Kind], Verdict], foun
     By size how many bytes its plan is over the limit; ``None`` where the factory raises for every size.
     """
     over: dict[float, int] = {}
-    known: dict[int, int] = {}
-    holes: set[int] = set()
-    errors: dict[int, str | None] = {}
+    # With the exception's words where the factory raises.
+    holes: dict[float, str | None] = {}
 
-    def planned(index: int) -> bool:
-        """Whether the bytes became known; then the bracket is narrower."""
-        if index in known or index in holes:
-            return index in known
-        size = sizes[index]
-        verdict = ask(size, "plan")
-        if verdict.status == "untraceable":
-            errors[index] = getattr(verdict, "error", None)
-        if verdict.total_bytes is None or verdict.status not in ("fits", "planned", "refused"):
-            holes.add(index)
-            return False
-        beyond = verdict.total_bytes - verdict.limit_bytes
-        known[index] = over[size] = max(beyond, 0) if verdict.status == "refused" else beyond
-        if known[index] < 0:
-            found.below = max(size, found.below or size)
-        return True
+    def planned(size: float) -> bool:
+        """Whether the bytes are known."""
+        if size not in over and size not in holes:
+            verdict = ask(size, "plan")
+            if verdict.total_bytes is None or verdict.status not in ("fits", "planned", "refused"):
+                holes[size] = getattr(verdict, "error", None) if verdict.status == "untraceable" else None
+            else:
+                beyond = verdict.total_bytes - verdict.limit_bytes
+                over[size] = max(beyond, 0) if verdict.status == "refused" else beyond
+                if over[size] < 0:
+                    found.below = max(size, found.below or size)
+        return size in over
 
-    last = len(sizes) - 1
-    if last < 0 or (planned(last) and known[last] < 0):
+    if not sizes or (planned(sizes[-1]) and over[sizes[-1]] < 0):
         return over
     # A factory that raises the same at both ends and between them does so for each size.
-    tried = (0, last // 2, last)
-    if last in errors and not any(planned(index) for index in tried[:2]):
-        words = {errors.get(index) for index in tried}
-        if len(set(tried)) == 3 and len(words) == 1 and None not in words:
-            return None
+    tried = (sizes[0], sizes[(len(sizes) - 1) // 2], sizes[-1])
+    raises = holes.get(sizes[-1]) is not None and not any(map(planned, tried[:2]))
+    if raises and len(set(tried)) == 3 and len({holes[size] for size in tried}) == 1:
+        return None
     # From both ends, past the sizes without a plan.
-    high = _first(planned, range(last - 1, 0, -1)) if last in holes else last
-    if high is None or known[high] < 0:
+    high = next((at for at in range(len(sizes) - 1, 0, -1) if planned(sizes[at])), None)
+    if high is None or over[sizes[high]] < 0:
         return over
-    low = _first(planned, range(high))
-    if low is None or known[low] >= 0:
+    low = next((at for at in range(high) if planned(sizes[at])), None)
+    if low is None or over[sizes[low]] >= 0:
         return over
     failed, width = 0, high - low
-    while free := [index for index in range(low + 1, high) if index not in holes]:
-        guess = (low + high) // 2
-        if failed < 2 and known[high] > known[low]:
-            guess = low + round((high - low) * -known[low] / (known[high] - known[low]))
-        guess = min(free, key=lambda index: (abs(index - guess), index))
-        if not planned(guess):
+    while free := [at for at in range(low + 1, high) if sizes[at] not in holes]:
+        least, most = over[sizes[low]], over[sizes[high]]
+        aim: int = (low + high) // 2
+        if failed < 2 and most > least:
+            aim = low + round((high - low) * -least / (most - least))
+        guess = min(free, key=lambda at: (abs(at - aim), at))
+        if not planned(sizes[guess]):
             continue
-        low, high = (guess, high) if known[guess] < 0 else (low, guess)
+        low, high = (guess, high) if over[sizes[guess]] < 0 else (low, guess)
         failed = 0 if (high - low) * 2 <= width or failed == 2 else failed + 1
         width = high - low
     return over
-
-
-def _first(planned: Callable[[int], bool], indices: Iterable[int]) -> int | None:
-    return next((index for index in indices if planned(index)), None)
