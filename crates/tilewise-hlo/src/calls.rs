@@ -114,9 +114,35 @@ impl<'m> Instruction<'m> {
             let members = first.split('}').next()?.split(',').filter(|member| !member.trim().is_empty());
             return u64::try_from(members.count()).ok();
         }
+        if let Some((axes, used)) = mesh(groups) {
+            let size = |one: &str| {
+                // `'x':(2)4` is 4 of the devices along `x`.
+                let part = one.rsplit_once(')').map(|(_, size)| size);
+                let whole = || axes.split(',').find_map(|axis| axis.trim().strip_prefix(one.trim())?.strip_prefix('='));
+                part.or_else(whole)?.trim().parse().ok()
+            };
+            return used.split(',').map(size).try_fold(1, |all: u64, one| all.checked_mul(one?));
+        }
         // `[groups,members]<=[…]`
         let (counts, _) = groups.strip_prefix('[')?.split_once(']')?;
         counts.split(',').nth(1)?.trim().parse().ok()
+    }
+
+    /// The axis of the mesh along which the devices of a collective lie, if its `replica_groups` name one alone.
+    ///
+    /// ```
+    /// let groups = "mesh['data'=4,'model'=2] {'data'}";
+    /// let line = format!("x = f32[8] all-reduce(a), replica_groups={groups}, to_apply=add");
+    /// let text = format!("HloModule m\nENTRY e {{\n  a = f32[8] parameter(0)\n  ROOT {line}\n}}");
+    /// let module = tilewise_hlo::Module::parse(text)?;
+    /// let sum = module.entry().and_then(|entry| entry.root()).expect("a root");
+    /// assert_eq!((sum.mesh_axis(), sum.group_size()), (Some("data"), Some(4)));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn mesh_axis(&self) -> Option<&'m str> {
+        let (_, used) = mesh(self.attribute("replica_groups")?)?;
+        used.trim().strip_prefix('\'')?.strip_suffix('\'').filter(|name| !name.contains('\''))
     }
 
     /// The computations it calls, each with its role; the text may not have them.
@@ -127,6 +153,12 @@ impl<'m> Instruction<'m> {
             called(data, value).map(move |(name, index)| Call { role, name, index, data })
         })
     }
+}
+
+/// The axes of `mesh['x'=4,'y'=2] {'x'}` with their sizes, and those used.
+fn mesh(groups: &str) -> Option<(&str, &str)> {
+    let (axes, rest) = groups.strip_prefix("mesh[")?.split_once(']')?;
+    Some((axes, rest.rsplit_once('{')?.1.strip_suffix('}')?))
 }
 
 /// The computations of an attribute's value: one or a list in braces, each by its name, or written out in braces of its

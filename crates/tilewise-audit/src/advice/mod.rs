@@ -4,6 +4,7 @@ mod as_evidence;
 mod call_stacks;
 mod change;
 mod copy_reasons;
+mod devices;
 mod edited_lines;
 mod evidence;
 pub mod finding;

@@ -180,7 +180,9 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             )
         }
         MemoryFinding::Arguments { .. } => arguments(finding, about),
-        MemoryFinding::Replicated { bytes: taken, devices, roots } => replicated(*taken, *devices, roots, about),
+        MemoryFinding::Replicated { bytes: taken, devices, roots, mesh_axis } => {
+            replicated(*taken, *devices, roots, mesh_axis.as_deref(), about)
+        }
         MemoryFinding::Results { bytes: taken, arguments, all } => results(*taken, *arguments, *all, about),
         _ => Words::new(""),
     }
@@ -266,7 +268,7 @@ pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, ab
     }
 }
 
-fn replicated(taken: u64, devices: u64, roots: &[String], about: &Recommendation) -> Words {
+fn replicated(taken: u64, devices: u64, roots: &[String], mesh_axis: Option<&str>, about: &Recommendation) -> Words {
     let what = if roots.is_empty() { "weights and the optimizer's state".to_owned() } else { quoted(roots) };
     let words = Words::new(format!(
         "Divide {what} between the {devices} devices, each of which holds all of it, {}: {} on each (FSDP, ZeRO)",
@@ -283,8 +285,13 @@ fn replicated(taken: u64, devices: u64, roots: &[String], about: &Recommendation
     words.code(
         SHARDING,
         format!(
-            "# 'x': an axis of your mesh; these go into in_shardings and out_shardings of the step, and of what makes them
-divided = lambda a: NamedSharding(mesh, PartitionSpec('x') if a.ndim and a.shape[0] % {devices} == 0 else PartitionSpec()){}",
+            "# these go into in_shardings and out_shardings of the step, and of what makes them{}
+def divided(a):  # along its largest dimension
+    at = max(range(a.ndim), key=lambda d: a.shape[d], default=0)
+    is_even = a.ndim and a.shape[at] % {devices} == 0
+    return NamedSharding(mesh, PartitionSpec(*[None] * at, '{}') if is_even else PartitionSpec()){}",
+            if mesh_axis.is_some() { "" } else { "; 'x': an axis of your mesh" },
+            mesh_axis.unwrap_or("x"),
             shardings.concat()
         ),
     )

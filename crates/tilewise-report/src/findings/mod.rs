@@ -1,5 +1,6 @@
 //! The words of findings: a file a finding, its sentence and its code beside each other.
 
+mod alike;
 mod all_pairs;
 mod attention;
 mod cache;
@@ -228,6 +229,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::KeptByLoop(finding) => checkpoint::of_loop(finding, about),
         Finding::StackedCache(finding) => stacked_cache::words(finding, about),
         Finding::AllPairs(finding) => all_pairs::words(finding, about),
+        Finding::Alike(finding) => alike::words(finding, about),
         Finding::ClassLogits(finding) => class_logits::words(finding, about),
         Finding::Logits(finding) => logits::words(finding, about),
         Finding::AttentionScores(finding) => attention::words(finding, about),

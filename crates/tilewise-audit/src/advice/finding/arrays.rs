@@ -349,6 +349,26 @@ pub struct OtherParts {
     pub is_more: bool,
 }
 
+/// Values that all devices compute alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Alike {
+    /// The number of devices.
+    pub devices: u64,
+    /// The dimension number, in the largest array, of positions that devices could divide.
+    pub dimension: usize,
+    /// Its size.
+    pub size: u64,
+    /// Number of arrays.
+    pub arrays: usize,
+    /// The line that gathers it from parts of each device; `None` if unknown.
+    pub gather: Option<SourceLine>,
+    /// The mesh's axis along which the devices lie; `None` if unknown.
+    pub mesh_axis: Option<String>,
+    /// Whether the program is each device's own, under `shard_map`.
+    pub is_mapped: bool,
+}
+
 /// Where samples of a batch meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -90,6 +90,8 @@ pub enum MemoryFinding {
         devices: u64,
         /// The parameters of the Python function that hold them; empty if unknown.
         roots: Vec<String>,
+        /// The mesh's axis along which the devices lie; `None` if unknown.
+        mesh_axis: Option<String>,
     },
     /// The results take much of arguments, results and temporaries together.
     Results {

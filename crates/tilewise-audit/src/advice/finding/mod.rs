@@ -7,11 +7,11 @@ mod messages;
 mod stacks;
 
 pub use arrays::{
-    AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
-    CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop,
-    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, OtherParts, PaddedColumns, PaddedHeads,
-    Parameter, PickedRows, PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
-    SampleGradients, ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
+    Alike, AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay,
+    ConvertedArguments, CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint,
+    KeptByLoop, KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, OtherParts, PaddedColumns,
+    PaddedHeads, Parameter, PickedRows, PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation,
+    RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
 };
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
@@ -74,6 +74,8 @@ pub enum Finding {
     MadeForSteps(MadeForSteps),
     /// A product of whose rows few are read.
     PickedRows(PickedRows),
+    /// All devices compute the same values.
+    Alike(Alike),
     /// A matrix of all pairs is held at once.
     AllPairs(AllPairs),
     /// Layers that repeat keep values for the backward pass.
@@ -167,6 +169,7 @@ impl Finding {
             Self::Mismatch(_) | Self::Placement(_) => Change::None,
             Self::Cache(CacheFinding::PaddedHeads | CacheFinding::NoPart { .. })
             | Self::ReplicatedState
+            | Self::Alike(_)
             | Self::Replicated(_) => Change::Shard,
             Self::Cache(CacheFinding::LongRequests(_) | CacheFinding::Full | CacheFinding::WarmUp(_)) => Change::Limit,
             Self::Elsewhere(finding) => finding.change(),

@@ -8,6 +8,7 @@
 //! A rule is a type that implements [`Rule`] once, for programs and messages alike, and a line of [`RULES`].
 //! `pricing.rs` computes the savings of all rules, and selects those worth showing.
 
+mod alike;
 mod all_pairs;
 mod attention;
 mod batch;
@@ -80,6 +81,7 @@ const RULES: &[&dyn Rule] = &[
     &one_hot_slots::OneHotDispatch,
     &padded_heads::CacheOfPaddedHeads,
     &kernel::KernelOfFewColumns,
+    &alike::AlikeOnAllDevices,
     &checkpoint::LoopKeepsValues,
     &logits::VocabularyLogits,
     &class_logits::LogitsOfClasses,
