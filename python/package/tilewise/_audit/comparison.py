@@ -21,6 +21,9 @@ Outcome: TypeAlias = (
     Literal["same"] | Literal["better"] | Literal["worse"] | Literal["changed"] | Literal["other compiler"]
 )
 
+ALLOWED: Mapping[str, Any] = {"tolerance": 0.01, "exact": False, "any_compiler": False}
+"""The differences that aren't told, by default."""
+
 
 @dataclass(frozen=True)
 class Owner:
@@ -206,9 +209,8 @@ class Comparison(Shown):
         return found
 
 
-def compare(before: Report, after: Report) -> Comparison:
-    allowed: Mapping[str, Any] = {"tolerance": 0.01, "exact": False, "any_compiler": False}
-    return Comparison(_tilewise.compare_reports(before, after, None, **allowed))
+def compare(before: Report, after: Report, name: str | None = None, **allowed: Any) -> Comparison:
+    return Comparison(_tilewise.compare_reports(before, after, name, **{**ALLOWED, **allowed}))
 
 
 def check_fix(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, replace
 
 from tilewise._audit.comparison import Comparison, compare
@@ -13,6 +12,7 @@ from tilewise._compiler.cache import Cache
 from tilewise._compiler.compile import plan_of
 from tilewise._compiler.process import shared
 from tilewise._fit.candidates import donatable, formats, known, rematerialised
+from tilewise._fit.factory import parameters_of
 from tilewise._jax.lowering import Request
 from tilewise._microbatch import microbatch
 from tilewise._remat.search import MOST_COMPILED, Search
@@ -145,8 +145,5 @@ def _recomputing(request: Request, limit: int | None, confirm: bool) -> Request:
 
 
 def _advised_arguments(request: Request, advised: Recommendation) -> tuple[int, ...]:
-    try:
-        parameters = list(inspect.signature(request.f).parameters)
-    except (TypeError, ValueError):
-        return ()
+    parameters = list(parameters_of(request.f) or ())
     return tuple(at for at, name in enumerate(parameters[: len(request.args)]) if name in advised.donate)

@@ -117,12 +117,12 @@ def _sharded(factory: Factory, value: Any, batch: int | None) -> Request:
             if leaf.shape[axis] % data:
                 raise Skip(f"sharding={value}: {leaf.shape[axis]} can't be divided between {data} devices")
             names[axis] = "data"
-            return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*names))
-        if "tensor" in value and leaf.shape and leaf.shape[-1] % model == 0:
-            names[-1] = "model"
-        free = [n for n, size in enumerate(leaf.shape) if names[n] is None and size % data == 0]
-        if "fsdp" in value and free:
-            names[max(free, key=lambda n: (leaf.shape[n], -n))] = "data"
+        else:
+            if "tensor" in value and leaf.shape and leaf.shape[-1] % model == 0:
+                names[-1] = "model"
+            free = [n for n, size in enumerate(leaf.shape) if names[n] is None and size % data == 0]
+            if "fsdp" in value and free:
+                names[max(free, key=lambda n: (leaf.shape[n], -n))] = "data"
         return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*names))
 
     leaves, tree = jax.tree.flatten(made.args)

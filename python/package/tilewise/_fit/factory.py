@@ -214,13 +214,13 @@ def parts_of(returned: Any) -> tuple[Callable[..., Any], tuple[Any, ...], dict[s
 
 
 def takes(make: Callable[..., Any], name: str) -> bool:
-    parameters = _parameters(make)
+    parameters = parameters_of(make)
     if parameters is None:
         return True
     return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
-def _parameters(make: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
+def parameters_of(make: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | None:
     try:
         return inspect.signature(make).parameters
     except (TypeError, ValueError):
@@ -229,7 +229,7 @@ def _parameters(make: Callable[..., Any]) -> Mapping[str, inspect.Parameter] | N
 
 def check_settings(make: Callable[..., Any], names: set[str]) -> None:
     """Refuse names that the factory doesn't take, and a search without the settings that it needs."""
-    parameters = None if isinstance(make, (Adapter, Stretched)) else _parameters(make)
+    parameters = None if isinstance(make, (Adapter, Stretched)) else parameters_of(make)
     if parameters is None:
         return
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

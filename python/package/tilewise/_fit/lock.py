@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._audit.comparison import Comparison
+from tilewise._audit.comparison import ALLOWED, Comparison
 from tilewise._base.files import write_whole
 from tilewise._compiler.compile import plan_of
 from tilewise._compiler.libtpu import compiler_version
@@ -77,16 +77,8 @@ def update(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def compare(
-    name: str,
-    before: Mapping[str, Any],
-    after: Made,
-    compiler: Mapping[str, str] | None,
-    *,
-    tolerance: float = 0.01,
-    exact: bool = False,
-    any_compiler: bool = False,
+    name: str, before: Mapping[str, Any], after: Made, compiler: Mapping[str, str] | None, **allowed: Any
 ) -> Comparison:
     """The changes from an entry, of that compiler, to a program, with its advice if it is worse."""
     old, new = json.dumps({**before, "compiler": compiler}), json.dumps({**after.entry, "compiler": after.compiler})
-    allowed: dict[str, Any] = {"tolerance": tolerance, "exact": exact, "any_compiler": any_compiler}
-    return Comparison(_tilewise.compare_programs(name, old, new, after.report, **allowed))
+    return Comparison(_tilewise.compare_programs(name, old, new, after.report, **{**ALLOWED, **allowed}))

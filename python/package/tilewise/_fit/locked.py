@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._audit.audit import audit
-from tilewise._audit.comparison import Comparison
+from tilewise._audit.comparison import Comparison, compare
 from tilewise._audit.together import Together, audit_together
 from tilewise._base.answers import Answers
 from tilewise._base.files import write_whole
@@ -189,8 +189,7 @@ def _beside(program: str, target: Target, given: argparse.Namespace) -> Comparis
     else:
         raise ValueError(f"another libtpu compiles FILE.py:FACTORY; {program} is compiled already")
     after = target.made(program)
-    compared = _tilewise.compare_reports(before.report, after.report, _named(after, given), **_allowed(given))
-    return Comparison(compared)
+    return compare(before.report, after.report, _named(after, given), **_allowed(given))
 
 
 def _print_reports(reports: Sequence[_tilewise.Report], given: argparse.Namespace, answers: Answers) -> int:

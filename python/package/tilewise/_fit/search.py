@@ -64,7 +64,6 @@ def search(
         if above == "auto":
             chosen = _Above(sizes, ask, found, real, planned)
             chosen.run()
-            is_over = True
             found.inferred = chosen.inferred()
         else:
             for size in _order(sizes, found.below, above, clock):
@@ -72,7 +71,7 @@ def search(
                 if real[size].status in ("fits", "planned"):
                     found.size = size
                     break
-            is_over = True
+        is_over = True
     finally:
         # After an interruption, plans tell the sizes that fit; only larger ones may be the answer.
         known = found.size if is_over or found.size is not None else found.below
