@@ -10,13 +10,13 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{elements, name, source_line},
+    program::{SourceLine, bounds, elements, name, source_line},
 };
 use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use tilewise_hlo::{
     Instruction, Opcode,
-    dataflow::{Position, Use},
+    dataflow::{AxisId, EventKind, FactorKind, Position, Reached, Use},
 };
 use tilewise_memory::Machine;
 
@@ -26,7 +26,20 @@ const MUCH: u64 = 8;
 /// An array that is spread over more than this is a bias or a weight, not a repeated operand.
 const MOST: u64 = 64;
 
+/// Maximum number of repeats that are followed.
+const MOST_REPEATS: usize = 8;
+
 pub(crate) struct RepeatedOperands;
+
+/// How an array came to have equal parts.
+#[derive(Clone)]
+struct Repeat {
+    times: u64,
+    /// The array that is repeated, where it is read by the repeat alone.
+    operand: Option<Position>,
+    /// The line that repeats it.
+    source: Option<SourceLine>,
+}
 
 impl Rule for RepeatedOperands {
     fn holds_on(&self, _: Machine) -> bool {
@@ -39,29 +52,32 @@ impl Rule for RepeatedOperands {
 }
 
 fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
-    let repeats = program.peak_temporaries().filter_map(|array| Some((array, repeated(program, array)?)));
-    let mut arrays: Vec<(&LiveArray<'_>, (Position, u64))> =
-        repeats.filter(|(array, _)| is_read_by_products(program, array)).collect();
+    let mut differing: HashMap<AxisId, Reached> = HashMap::default();
+    let repeats = program.peak_temporaries().filter(|array| is_read_by_products(program, array)).filter_map(|array| {
+        let found = repeated(program, array).or_else(|| follows_from_repeated(program, array, &mut differing));
+        Some((array, found?))
+    });
+    let mut arrays: Vec<(&LiveArray<'_>, Repeat)> = repeats.collect();
     arrays.sort_by_key(|(array, _)| Reverse(array.bytes));
-    let (largest, (operand, times)) = *arrays.first()?;
-    arrays.retain(|(_, (_, other))| *other == times);
+    let (largest, Repeat { times, operand, source }) = arrays.first()?.clone();
+    arrays.retain(|(_, other)| other.times == times);
     let bytes = arrays.iter().map(|(array, _)| array.bytes).fold(0, u64::saturating_add);
     if bytes < program.total_bytes / MUCH {
         return None;
     }
     // Behind loops and copies, the argument.
-    let origin = program.flow.instruction(program.flow.op_at(program.flow.origin(operand)));
+    let origin = operand.and_then(|operand| program.flow.instruction(program.flow.op_at(program.flow.origin(operand))));
     let argument = origin.filter(|at| at.opcode() == Opcode::Parameter && at.computation().is_entry());
-    let source = source_line(&largest.instruction);
     let about = AdvisedArray { source: source.clone(), ..program.advised(largest) };
     let of = argument.map(|argument| name(&argument));
     let finding = Finding::Repeated(Repeated { times, arrays: arrays.len(), bytes, of, source });
     let proposal = Proposal::new(finding, Target::Upstream, about).bound();
-    Some(proposal.at_most(arrays.iter().map(|(array, _)| (array.buffer, 0))))
+    let left = |array: &LiveArray<'_>, repeat: &Repeat| if repeat.operand.is_some() { 0 } else { array.bytes / times };
+    Some(proposal.at_most(arrays.iter().map(|(array, repeat)| (array.buffer, left(array, repeat)))))
 }
 
 /// The array that an instruction only repeats, and how often; `None` for other instructions.
-fn repeated(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<(Position, u64)> {
+fn repeated(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<Repeat> {
     let at = array.instruction;
     let is_repeat = |at: &Instruction<'_>| {
         matches!(
@@ -87,7 +103,54 @@ fn repeated(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<(Positi
     let operand = program.flow.operand(array.op, 0).filter(|_| is_plain && is_only)?;
     let (all, own) = (array.elements(), elements(&program.flow.shape(operand)?.bounds()?));
     let times = all.checked_div(own).filter(|times| (2..=MOST).contains(times) && times * own == all)?;
-    Some((operand, times))
+    Some(Repeat { times, operand: Some(operand), source: source_line(&at) })
+}
+
+/// The array that is repeated, and how often, where another one is computed of that and is the same for all repeats; `differing`
+/// has the arrays that differ along an axis, once they are known.
+fn follows_from_repeated(
+    program: &ProgramModel<'_>,
+    array: &LiveArray<'_>,
+    differing: &mut HashMap<AxisId, Reached>,
+) -> Option<Repeat> {
+    let (flow, axes) = (program.flow, program.flow.axes());
+    let (at, leaf) = flow.told(array.position)?;
+    let is_reduce = |found: Use| match found {
+        Use::Read(op) => flow.instruction(op).is_some_and(|reader| reader.opcode() == Opcode::Reduce),
+        _ => true,
+    };
+    if flow.readers(array.position).any(is_reduce) {
+        return None;
+    }
+    let own: Vec<AxisId> = axes.of_array(&at, leaf).flatten().copied().collect();
+    own.into_iter().filter(|axis| (2..=MOST).contains(&axes.all()[*axis].size)).find_map(|axis| {
+        let leaves = |at: usize| (0..axes.leaves(at)).map(move |leaf| (at, leaf));
+        let differs = differing.entry(axis).or_insert_with(|| {
+            let begins = axes.events(axis).iter().filter(|event| match event.kind {
+                EventKind::Made(kind) => kind != FactorKind::Repeat,
+                EventKind::Argument(..) | EventKind::Mixed => true,
+                _ => false,
+            });
+            axes.reach(begins.flat_map(|event| leaves(event.instruction)), &|_| false)
+        });
+        if differs.has(at.index(), leaf) {
+            return None;
+        }
+        let repeats = axes.events(axis).iter().filter(|event| event.kind == EventKind::Made(FactorKind::Repeat));
+        let is_made_of =
+            |repeat: &Instruction<'_>| axes.reach(leaves(repeat.index()), &|_| false).has(at.index(), leaf);
+        // A number for all elements isn't repeated; the largest arrays come first.
+        let count = |at: &Instruction<'_>| bounds(at).map_or(0, |bounds| elements(&bounds));
+        let is_array = |repeat: &Instruction<'_>| {
+            let operand = repeat.operands().next().and_then(|operand| operand.instruction());
+            operand.is_some_and(|operand| count(&operand) > MOST)
+        };
+        let repeats = repeats.filter_map(|event| program.module.instruction(event.instruction)).filter(is_array);
+        let mut repeats: Vec<Instruction<'_>> = repeats.collect();
+        repeats.sort_by_key(|repeat| Reverse(count(repeat)));
+        let repeat = repeats.into_iter().take(MOST_REPEATS).find(is_made_of)?;
+        Some(Repeat { times: axes.all()[axis].size, operand: None, source: source_line(&repeat) })
+    })
 }
 
 /// Whether all that reads an array makes sums of its products, and nothing else of it: an operation that joins it with other
@@ -181,6 +244,32 @@ fn passes_on_in(fusion: &Instruction<'_>) -> bool {
 mod tests {
     use crate::{Audit, Machine, Program, recommendation::finding::Finding};
     use tilewise::tpu::Generation;
+
+    /// Rows of 512 texts, repeated for 8 beams before they are multiplied by a weight, for products with what each beam has.
+    #[test]
+    fn what_follows_from_a_repeat_is_repeated() {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (x.1: f32[64,512], w.1: f32[512,8192], q.1: f32[64,8,8192]) -> f32[64,8] {
+  x.1 = f32[64,512]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  w.1 = f32[512,8192]{1,0:T(8,128)} parameter(1), metadata={op_name="params['w']"}
+  q.1 = f32[64,8,8192]{2,1,0:T(8,128)} parameter(2), metadata={op_name="q"}
+  b = f32[64,8,512]{2,1,0:T(8,128)} MADE
+  k = f32[64,8,8192]{2,1,0:T(8,128)} dot(b, w.1), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  ROOT r = f32[64,8]{1,0:T(8,128)} dot(q.1, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+}"#;
+        let found = |made: &str| {
+            let program = Program::parse(text.replace("MADE", made)).expect("a module");
+            Audit::new(&program).run().advice().iter().find_map(|one| match &one.finding {
+                Finding::Repeated(repeated) => Some((repeated.times, repeated.bytes)),
+                _ => None,
+            })
+        };
+        assert_eq!(found("broadcast(x.1), dimensions={0,2}"), Some((8, 17 << 20)));
+        // Each beam's own numbers among them.
+        let own = "slice(q.1), slice={[0:64], [0:8], [0:512]}";
+        assert_eq!(found(own), None);
+    }
 
     /// Keys of 16 MiB, repeated for 8 heads, for a memory of 100 MiB.
     #[test]
