@@ -39,8 +39,8 @@ pub struct Product {
     pub factors: Vec<u64>,
     /// Bytes of an element, or of a record where the text has one number alone.
     pub element_bytes: u64,
-    /// The name that the text gives a number of records: `num_timesteps`.
-    pub name: Option<String>,
+    /// The names that the text gives each of the numbers: `num_timesteps`.
+    pub names: Vec<Vec<String>>,
     /// The family of models whose vocabulary the first number is, if the text names one.
     pub family: Option<&'static str>,
 }
@@ -99,13 +99,12 @@ impl Product {
                 && is_odd
                 && bytes.is_multiple_of(**count)
                 && record >= FEW
-                && name_of(text, **count).is_some();
+                && !names_of(text, **count).is_empty();
             record.is_multiple_of(4) && (is_many || is_named)
         };
         // The largest comes first.
         let count = *numbers.iter().find(divides).filter(|_| asked.low() == asked.high())?;
-        let name = name_of(text, count);
-        Some(Self { factors: vec![count], element_bytes: bytes / count, name, family: None })
+        Some(Self { factors: vec![count], element_bytes: bytes / count, names: Vec::new(), family: None })
     }
 
     /// The only product equal to a request, if too few were tried for a chance match.
@@ -114,9 +113,12 @@ impl Product {
         if let Some(logits) = Self::of_logits(text, &numbers, asked) {
             return Some(logits);
         }
-        Self::of_numbers(&numbers, asked, 0, RANK)
-            .or_else(|| Self::of_numbers(&numbers, asked, asked.low() / BESIDE, 2))
-            .or_else(|| Self::of_records(text, &numbers, asked))
+        let widths = widths(text);
+        let found = Self::of_numbers((&numbers, &widths), asked, 0, RANK)
+            .or_else(|| Self::of_numbers((&numbers, &widths), asked, asked.low() / BESIDE, 2))
+            .or_else(|| Self::of_records(text, &numbers, asked))?;
+        let names = found.factors.iter().map(|factor| names_of(text, *factor)).collect();
+        Some(Self { names, ..found })
     }
 
     /// The logits of tokens whose number is in the text, or the product of two that are, over the vocabulary of a model that
@@ -152,13 +154,13 @@ impl Product {
                 };
                 let tokens = one.or_else(two)?;
                 let factors = [vocabulary].into_iter().chain(tokens).collect();
-                Some(Self { factors, element_bytes, name: None, family: Some(family) })
+                Some(Self { factors, element_bytes, names: Vec::new(), family: Some(family) })
             })
         })
     }
 
     /// The product of at most `most` numbers that lacks at most `beside` bytes of a request.
-    fn of_numbers(numbers: &[u64], asked: &PrintedSize, beside: u64, most: usize) -> Option<Self> {
+    fn of_numbers((numbers, widths): (&[u64], &[u64]), asked: &PrintedSize, beside: u64, most: usize) -> Option<Self> {
         let (mut low, high) = (asked.low().saturating_sub(beside), asked.high());
         if low == high {
             low = low.saturating_sub(BLOCK - 1);
@@ -167,7 +169,7 @@ impl Product {
         let width = (high - low + 1) as f64 / (high.max(1)) as f64;
         let mut tried = 0.0;
         (2..=most).find_map(|rank| {
-            let mut search = Search { numbers, low, high, rank, chosen: Vec::new(), found: Vec::new() };
+            let mut search = Search { numbers, widths, low, high, rank, chosen: Vec::new(), found: Vec::new() };
             tried += search.products();
             if tried * width > CHANCE {
                 return Some(None);
@@ -181,6 +183,8 @@ impl Product {
 /// A search for products of `rank` numbers, each of which may come several times.
 struct Search<'a> {
     numbers: &'a [u64],
+    /// Bytes of an element.
+    widths: &'a [u64],
     low: u64,
     high: u64,
     rank: usize,
@@ -193,20 +197,20 @@ impl Search<'_> {
     #[expect(clippy::cast_precision_loss, reason = "a chance")]
     fn products(&self) -> f64 {
         let chosen = |of: usize| (self.numbers.len() + of) as f64 / (of + 1) as f64;
-        (0..self.rank).map(chosen).product::<f64>() * ELEMENTS.len() as f64
+        (0..self.rank).map(chosen).product::<f64>() * self.widths.len() as f64
     }
 
     /// Chooses the next number, from one of the largest on.
     fn from(&mut self, start: usize, product: u64) {
         if self.chosen.len() == self.rank {
-            let elements = ELEMENTS.into_iter().filter(|element| {
+            let elements = self.widths.iter().copied().filter(|element| {
                 product.checked_mul(*element).is_some_and(|bytes| (self.low..=self.high).contains(&bytes))
             });
             let is_odd = product >> product.trailing_zeros() > ODD;
             self.found.extend(elements.filter(|_| is_odd).map(|element_bytes| Product {
                 factors: self.chosen.clone(),
                 element_bytes,
-                name: None,
+                names: Vec::new(),
                 family: None,
             }));
             return;
@@ -218,6 +222,20 @@ impl Search<'_> {
             self.chosen.pop();
         }
     }
+}
+
+/// The bytes of an element: of the types that a text names, or else of usual ones.
+fn widths(text: &str) -> Vec<u64> {
+    const TYPES: [(u64, &[&str]); 3] = [
+        (4, &["f32", "float32", "s32", "i32", "int32"]),
+        (8, &["f64", "float64", "s64", "i64", "int64", "c64", "complex64"]),
+        (2, &["bf16", "f16", "float16", "bfloat16"]),
+    ];
+    let text = tail(text, SEARCHED);
+    let words: BTreeSet<String> = word::all(text).map(|(start, end)| text[start..end].to_ascii_lowercase()).collect();
+    let is_named = |names: &[&str]| names.iter().any(|name| words.contains(*name));
+    let named: Vec<u64> = TYPES.iter().filter(|(_, names)| is_named(names)).map(|(width, _)| *width).collect();
+    if named.is_empty() { ELEMENTS.to_vec() } else { named }
 }
 
 /// The whole numbers of a text, the largest first: no part of a name, a figure with a unit, a clock or a place in a file.
@@ -253,15 +271,20 @@ fn is_length(text: &str, number: u64) -> bool {
 }
 
 /// The name to which a text assigns a number: `num_timesteps=30_000_000`.
-fn name_of(text: &str, number: u64) -> Option<String> {
+fn names_of(text: &str, number: u64) -> Vec<String> {
     let text = tail(text, SEARCHED);
     let words: Vec<(usize, usize)> = word::all(text).collect();
-    words.windows(2).find_map(|pair| {
+    let mut found = Vec::new();
+    for pair in words.windows(2) {
         let [(start, end), (value, behind)] = [pair[0], pair[1]];
         let behind = end_of_groups(text, value, behind);
         let is_it = text[value..behind].replace(['_', ','], "").parse() == Ok(number);
-        (is_it && text[end..value].trim() == "=").then(|| text[start..end].to_owned())
-    })
+        let name = text[start..end].to_owned();
+        if is_it && text[end..value].trim() == "=" && !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
 }
 
 /// The end of a number whose groups of three digits commas divide, `181,207`; in brackets these divide several.

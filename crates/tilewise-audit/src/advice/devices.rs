@@ -12,7 +12,7 @@ use tilewise_hlo::{
 /// Maximum number of instructions between a sum over devices and what it adds up.
 const MOST_FOLLOWED: usize = 64;
 
-/// What devices divide between them.
+/// The division of arrays between devices, by the collectives of a program.
 pub(crate) struct Devices<'m> {
     /// Axes of which each device has a part, by the collectives along them.
     divided: HashSet<AxisId>,

@@ -149,6 +149,23 @@ fn sizes_of_inputs(listing: Listing<'_>) -> Option<Vec<u64>> {
     (!sizes.is_empty()).then_some(sizes)
 }
 
+/// The reduction of a setting by which one of a kernel's tables grows, whichever that is: the smallest that can make the
+/// difference.
+fn of_tables(listing: Listing<'_>) -> Option<Shrink> {
+    let missing = listing.message.budget().missing_bytes?;
+    let smallest = listing.allocations.iter().map(|row| row.taken_bytes()).filter(|taken| *taken > missing).min()?;
+    let percent = u64::try_from((u128::from(missing) * 100).div_ceil(u128::from(smallest))).ok()?;
+    Some(Shrink { percent, is_of_temporaries: false, is_least: false })
+}
+
+/// How often a request exceeds the memory that is free, or else all of the device's, rounded up to a power of two.
+fn times_too_large(message: &Message) -> Option<u64> {
+    let asked = message.used.as_ref().map(PrintedSize::bytes)?;
+    let free =
+        message.facts.size("free").or(message.capacity.as_ref()).map(PrintedSize::bytes).filter(|free| *free > 0)?;
+    asked.div_ceil(free).checked_next_power_of_two().filter(|times| *times > 2)
+}
+
 /// Puts the job's own settings before a step that only looks for a cause, unless arguments take half of the memory. Of a
 /// list, an array has to have a setting's value as a bound.
 pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_>) -> Vec<Recommendation> {
@@ -202,7 +219,8 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     };
     if advice.first().is_some_and(is_of_kernel) && !of_kernel.is_empty() {
         let shrink = Shrink::of(&budget, message.form);
-        let finding = Finding::Memory(MemoryFinding::Settings { settings: of_kernel, shrink, is_trained: false });
+        let finding =
+            Finding::Memory(MemoryFinding::Settings { settings: of_kernel, shrink, times: None, is_trained: false });
         advice.insert(1, Recommendation::new(finding, Target::Argument, message.framework));
         return advice;
     }
@@ -212,7 +230,8 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
         Some(Finding::Memory(MemoryFinding::EarlyAbort)) => Shrink::of(&budget, message.form),
         Some(Finding::Block(BlockFinding::ScalarTables { shrink, .. })) if message.server.is_some() => {
-            shrink.map(|percent| Shrink { percent, is_of_temporaries: false, is_least: false })
+            let of_all = shrink.map(|percent| Shrink { percent, is_of_temporaries: false, is_least: false });
+            of_tables(listing).or(of_all)
         }
         // In the first step of a training its own arrays fill the device.
         Some(Finding::Elsewhere(ElsewhereFinding::OfReason(Reason::Small)))
@@ -244,7 +263,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     };
     let finding = Finding::Memory(match samples {
         Some(elements) => MemoryFinding::FewSamples { elements },
-        None => MemoryFinding::Settings { settings, shrink: required, is_trained },
+        None => MemoryFinding::Settings { settings, shrink: required, times: times_too_large(message), is_trained },
     });
     // A setting names the batch of this step.
     let is_of_batch = |piece: &Recommendation| {

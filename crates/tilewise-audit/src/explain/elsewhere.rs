@@ -32,12 +32,13 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | Mapped(_)
         | TorchGrowth
         | HostGrowth(_)
+        | HostShared
         | HostState(_)
         | SmallerWorkspace
         | SmallerOperand { .. }
         | OffloadLess => Target::Value,
         Bank { .. } | SharedMemory { .. } | OtherKernel => Target::Kernel,
-        AnyAlgorithm => Target::Compiler,
+        AnyAlgorithm | NoAutotuning => Target::Compiler,
         _ => Target::Process,
     };
     let is_held = matches!(listing.message.reason(), Reason::Tiny | Reason::Small | Reason::Results);
@@ -114,7 +115,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             }
             return found;
         }
-        Form::Autotuning if !message.lacks_workspace() => return vec![OtherKernel],
+        Form::Autotuning if !message.lacks_workspace() => return vec![NoAutotuning, OtherKernel],
         Form::Autotuning => match message.operand() {
             // Whatever the algorithm, its operands have to be there.
             Some(shape) => return vec![SmallerOperand { shape }],
@@ -159,7 +160,11 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             // More memory only delays the end of a job that grows; names of the work tell more.
             let is_unknown = workers.is_none() && (found.len() == 1 || found[0] == OfReason(reason));
             let growth = (message.job.grows && is_unknown).then(|| HostGrowth(message.job.rise.clone()));
-            growth.into_iter().chain(shuffled).chain(workers).chain(found).collect()
+            // Pinned arrays, and what processes share, are counted apart.
+            let held = ["resident", "of_files", "shared"].map(|name| fact(name).unwrap_or_default());
+            let shared =
+                (held[2] > held.iter().fold(0, |all: u64, one| all.saturating_add(*one)) / 2).then_some(HostShared);
+            growth.into_iter().chain(shared).chain(shuffled).chain(workers).chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
             vec![OfReason(reason)]

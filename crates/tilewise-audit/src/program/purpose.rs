@@ -55,7 +55,7 @@ impl Purpose {
                 word if word.contains("opt_state") || word.contains("adam") => Self::OptimizerState,
                 "kv" | "past_key_values" => Self::Cache,
                 word if word.contains("cache") => Self::Cache,
-                "kernel" | "embedding" | "model" => Self::Parameter,
+                "kernel" | "embedding" | "model" | "layer" | "layers" | "block" | "blocks" => Self::Parameter,
                 // Embeddings and heads as Gemma, DLRM, Llama and GPT-2 call them.
                 "input_embedding" | "embedding_table" | "embed_tokens" | "lm_head" | "wte" | "wpe" => Self::Parameter,
                 word if word.contains("param") || word.contains("weight") || is_weight() => Self::Parameter,

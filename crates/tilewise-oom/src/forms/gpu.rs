@@ -67,6 +67,8 @@ pub(super) const RULES: &[Rule] = &[
             // ggml: `ggml_cuda_error`, and the allocation before it; PyTorch's `c10_cuda_check_implementation`
             "allocating {used:size} on device {ordinal:number} cudaMalloc failed out of memory",
             "failed to allocate CUDA0 buffer of size {used:count}",
+            // Warp
+            "CUDA error 2 out of memory[ … Failed to allocate {used:count} bytes on device]",
             "CUDA error out of memory",
             "MPS backend out of memory",
             "Failed to load in memory {loaded:name}",

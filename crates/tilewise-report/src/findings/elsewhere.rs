@@ -35,6 +35,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostShuffle(_)
         | ElsewhereFinding::HostCollection
         | ElsewhereFinding::HostGrowth(_)
+        | ElsewhereFinding::HostShared
         | ElsewhereFinding::HostPool { .. }
         | ElsewhereFinding::OffloadLess
         | ElsewhereFinding::LargePart
@@ -239,12 +240,20 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         ElsewhereFinding::Whole(WholeArray::Product(product)) if product.is_of_records() => {
             let (count, size) = (grouped(product.factors[0]), grouped(product.element_bytes));
-            let named = product.name.as_ref().map(|name| format!(" (`{name}`)")).unwrap_or_default();
+            let named = product.names.iter().flatten().next().map(|name| format!(" (`{name}`)")).unwrap_or_default();
             Words::new(format!(
                 "Set aside fewer than {count} at once: the request is that number of the text times {size} bytes, as of a buffer of samples or \
                  of a table, whatever the batch"
             ))
             .task(format!("Set aside fewer than {count}{named}: each takes {size} bytes"))
+        }
+        ElsewhereFinding::Whole(WholeArray::Product(product)) if named(product).is_some() => {
+            let (name, size) = named(product).unwrap_or_default();
+            Words::new(format!(
+                "Lower {name}, {size} now, or another of the sizes of the text that make up the request: {}; or never make the array whole",
+                shape_of(product)
+            ))
+            .task(format!("Lower {name} from {size}, or another of these sizes"))
         }
         ElsewhereFinding::Whole(WholeArray::Product(product)) => Words::new(format!(
             "Never make the array whole: its {} are sizes that the text names, so work through one of them in parts, keep only what a later \
@@ -494,9 +503,24 @@ fn is_square(product: &Product) -> bool {
     matches!(product.factors[..], [rows, columns] if rows == columns)
 }
 
+/// The largest number that the text names, with its names.
+fn named(product: &Product) -> Option<(String, u64)> {
+    let names = product.names.iter().zip(&product.factors).filter(|(names, _)| !names.is_empty());
+    names.max_by_key(|(_, factor)| **factor).map(|(names, factor)| (either(names), *factor))
+}
+
+/// `` `number_warmup` or `number_samples` ``
+fn either(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{}`", visible(name))).collect::<Vec<_>>().join(" or ")
+}
+
 /// The sizes of an array: `5,200 × 96 × 96 × 96 elements of 4 bytes`.
 fn shape_of(product: &Product) -> String {
-    let sizes: Vec<String> = product.factors.iter().map(|size| grouped(*size)).collect();
+    let named = |(at, size): (usize, &u64)| match product.names.get(at).filter(|names| !names.is_empty()) {
+        Some(names) => format!("{} ({})", grouped(*size), either(names)),
+        None => grouped(*size),
+    };
+    let sizes: Vec<String> = product.factors.iter().enumerate().map(named).collect();
     let vocabulary = product.family.map(|family| format!(", the first a vocabulary of {family}")).unwrap_or_default();
     format!("{} elements of {} bytes{vocabulary}", sizes.join(" × "), product.element_bytes)
 }
@@ -523,7 +547,18 @@ fn killed(message: &Message) -> String {
     } else {
         "on the host"
     };
-    let held = fact("resident").map(|held| format!(": the process that was killed held {held}")).unwrap_or_default();
+    let size = |name| message.facts.size(name).map_or(0, PrintedSize::bytes);
+    let shared = size("shared").saturating_add(size("of_files"));
+    let all = size("resident").saturating_add(shared);
+    // Pinned arrays and `/dev/shm` are shared memory.
+    let held = match fact("resident") {
+        Some(_) if shared > all / 2 => {
+            format!(": the process that was killed held {}, {} of it shared or pinned", bytes(all), bytes(shared))
+        }
+        Some(_) if shared > 0 => format!(": the process that was killed held {}", bytes(all)),
+        Some(held) => format!(": the process that was killed held {held}"),
+        None => String::new(),
+    };
     let in_use = fact("node_used").zip(fact("node")).map(|(used, all)| format!(": {used} of the node's {all} in use"));
     let held = in_use.unwrap_or(held);
     let limit = fact("group_limit").map(|limit| format!("; the group may have {limit}")).unwrap_or_default();

@@ -79,6 +79,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             .task("If it is a library's or XLA's: choose another implementation or version")
             .jax(about, None, "implementation='xla'  # in the library's call; AlphaFold 3: --flash_attention_implementation=xla")
         }
+        ElsewhereFinding::NoAutotuning => Words::new(
+            "Let XLA take its default algorithms: without autotuning the program runs, if it may be slower, or fails with its own error; most \
+             often the memory is nearly full, and no algorithm that is tried has room",
+        )
+        .task("Let XLA take its default algorithms: what fails then tells the cause")
+        .code(None, "export XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_autotune_level=0\""),
         ElsewhereFinding::AnyAlgorithm => Words::new(
             "Let XLA take a default algorithm, which may be slower, if this ended the job; a warning says that it already does",
         )
@@ -114,7 +120,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         if !message.lacks_workspace() {
             return [
                 format!("On a GPU, autotuning found no algorithm for{}.", if name.is_empty() { " an operation" } else { &name }),
-                "XLA tries algorithms and sizes of tiles before the program runs; the message doesn't say that memory ran out."
+                "XLA tries algorithms and sizes of tiles before the program runs, in what memory is left: where little is, none has room."
                     .to_owned(),
             ];
         }

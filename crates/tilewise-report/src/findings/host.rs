@@ -113,6 +113,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')",
         )
         }
+        ElsewhereFinding::HostShared => Words::new(
+            "Pin or share less of the host's memory: most of what the process held is counted as shared, which are pinned arrays, as of offloading, \
+             and `/dev/shm`, as of loaders' workers. Blocks of pinned memory may be rounded up, PyTorch's to powers of two, and swap doesn't \
+             take them",
+        )
+        .task("Pin or share less: offload fewer layers, or without pinning; fewer workers"),
         ElsewhereFinding::HostPool { gigabytes, asked } => {
             let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
             let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));

@@ -20,7 +20,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
         MemoryFinding::LookInside { lacks, shrink, dump, is_elsewhere } => {
             lacking(*lacks, *shrink, dump.as_deref(), *is_elsewhere, about)
         }
-        MemoryFinding::Settings { settings, shrink, is_trained } => {
+        MemoryFinding::Settings { settings, shrink, times, is_trained } => {
             // Temporaries grow in proportion at most; where the reduction is unknown, half is the usual next try.
             let most = |setting: &Setting| {
                 let to = match shrink {
@@ -28,7 +28,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                         let left = 100 - shrink.percent.min(100);
                         whole_tiles(setting, setting.value.saturating_mul(left) / 100)
                     }
-                    None => setting.value / 2,
+                    None => setting.value / times.unwrap_or(2),
                 };
                 Some(to).filter(|to| *to > 0)
             };
@@ -335,15 +335,16 @@ fn arguments(finding: &MemoryFinding, about: &Recommendation) -> Words {
         true => format!("Divide {what} between {devices} times the devices{narrower}"),
         false => format!("Divide {what} between {devices} devices{narrower}"),
     });
+    let all = if roots.is_empty() { "jax.device_count()".to_owned() } else { devices.to_string() };
     let roots = if roots.is_empty() { vec!["params"] } else { roots.iter().map(String::as_str).collect() };
     let divided: Vec<String> = roots.iter().map(|root| format!("\n{root} = jax.tree.map(divided, {root})")).collect();
     match about.framework {
         Some(Framework::Jax) => words.code(
             SHARDING,
             format!(
-                "mesh = jax.make_mesh(({devices},), ('x',))\n\
+                "mesh = jax.make_mesh(({all},), ('x',))\n\
                  def divided(a):  # along the longest dimension that the devices share evenly
-    even = [d for d in range(a.ndim) if a.shape[d] % {devices} == 0]
+    even = [d for d in range(a.ndim) if a.shape[d] % {all} == 0]
     at = max(even, key=lambda d: a.shape[d], default=None)
     return jax.device_put(a, NamedSharding(mesh, PartitionSpec(*('x' if d == at else None for d in range(a.ndim)))))\
                  {}",

@@ -83,10 +83,10 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         .task("Run fewer workers at once: each has memory of its own")
         .code("import ray", "ray.init(num_cpus=8)  # tasks at once; or more of them for each: @ray.remote(num_cpus=4)"),
         Reason::Host => Words::new(
-            "Give the job more of the host's memory, or take less of it at once: fewer rows, arrays of a narrower type, data and weights \
+            "Take less of the host's memory at once, or give the job more: fewer processes or rows, arrays of a narrower type, data and weights \
              loaded in parts. The host's own memory ran out, not that of a TPU or GPU",
         )
-        .task("Give the job more of the host's memory, or take less at once")
+        .task("Take less of the host's memory at once, or give the job more")
         .code(None, "free -g; ps aux --sort=-rss | head"),
         Reason::Mapping => Words::new(
             "Move less to the device at once: each array in its final sharding, so that its parts are moved, not the whole; and raise \

@@ -3,9 +3,17 @@
 use super::{Words, code::SHARDING};
 use crate::style::bytes;
 use tilewise_audit::recommendation::finding::ReplicatedArray;
-use tilewise_oom::Message;
+use tilewise_oom::{Message, Resharding};
 
 pub(super) fn words(finding: &ReplicatedArray) -> Words {
+    if is_of_host(finding.from.as_deref(), finding.array.as_ref()) {
+        return Words::new(
+            "Nothing, if the program makes it once, as at the start: it only warns. Else make the value outside of the program, and pass it \
+             divided: what a callback of the host returns lies on one device first, whatever is asked of it afterwards",
+        )
+        .task("Nothing, if this is done once, as at the start; else make it before the program")
+        .code(SHARDING, "params = jax.device_put(load(), sharding)  # in place of a callback inside jit");
+    }
     let to = finding.to.as_ref().map(|to| format!(" ({to})")).unwrap_or_default();
     let what = finding.array.as_ref().map_or("the value".to_owned(), |array| format!("`{}`", array.instruction));
     let pieces = finding.array.as_ref().and_then(|array| array.piece_bytes);
@@ -15,6 +23,14 @@ pub(super) fn words(finding: &ReplicatedArray) -> Words {
          of the mesh{pieces}"
     ))
     .code(SHARDING, constraint(finding))
+}
+
+/// Whether a value is a result of a callback of the host: of several, on one device alone.
+fn is_of_host(sharding: Option<&str>, array: Option<&Resharding>) -> bool {
+    let is_of_call = |array: &Resharding| {
+        ["get-tuple-element", "custom-call", "recv", "infeed"].iter().any(|name| array.instruction.starts_with(name))
+    };
+    sharding.is_some_and(|sharding| sharding.contains("maximal device")) && array.is_some_and(is_of_call)
 }
 
 /// Code that requests the wanted sharding; the axes of its mesh have other names than the program's.
@@ -36,6 +52,11 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         (Some(from), Some(to)) => format!(" on its way from {from} to {to}"),
         _ => " on its way from one sharding to another".to_owned(),
     };
+    let source = if is_of_host(message.facts.text("from"), array.as_ref()) {
+        " It is on one device at first, as the results of a callback of the host are."
+    } else {
+        ""
+    };
     let takes = array.map(|array| {
         let device = bytes(array.device_bytes);
         match array.whole_bytes {
@@ -46,7 +67,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     [
         format!("Warning: {what} is made whole on every device{path}."),
         format!(
-            "XLA's partitioner knows no cheaper way between the two shardings.{} The program is compiled all the same, \
+            "XLA's partitioner knows no cheaper way between the two shardings.{source}{} The program is compiled all the same, \
              and holds and moves the whole array.",
             takes.unwrap_or_default()
         ),

@@ -398,6 +398,31 @@ fn a_constraint_divides_what_is_wanted() {
         f32[8,2048,4,64]{3,2,1,0} copy(%d).";
     let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
     assert!(explained.to_text(200).contains("PartitionSpec(None, 'x', None, 'y')"), "{}", explained.to_text(200));
+    // What a callback of the host returns stays on one device, whatever is asked of it.
+    let text = text
+        .replace("%e = ", "%get-tuple-element = ")
+        .replace("copy(%d)", "get-tuple-element((token[], f32[8]) %custom-call.3)");
+    assert!(first_change(&text).0.starts_with("Nothing, if this is done once"), "{}", first_change(&text).0);
+}
+
+/// Sizes of a request by the names that the text gives them, each where several have the number.
+#[test]
+fn a_request_is_told_by_names_of_its_sizes() {
+    let text = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 25386480000 bytes.\n\
+        mmm = fit(data_size=365, n_channels=27, geos=644, number_warmup=1000, number_samples=1000)\n";
+    let (task, screen) = first_change(text);
+    assert_eq!(task, "Lower `number_warmup` or `number_samples` from 1000, or another of these sizes");
+    assert!(screen.contains("(`geos`) × 365 (`data_size`)"), "{screen}");
+}
+
+/// All kinds of memory that a killed process held count.
+#[test]
+fn shared_memory_of_a_killed_process_counts() {
+    let text = "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=python,pid=9,uid=0\nOut of memory: Killed process 9 (python) \
+        total-vm:142316804kB, anon-rss:2911044kB, file-rss:88224kB, shmem-rss:53446260kB, UID:1000\n";
+    let (task, screen) = first_change(text);
+    assert!(task.starts_with("Pin or share less"), "{task}");
+    assert!(screen.contains("held 53.83 GiB, 51.05 GiB of it shared or pinned"), "{screen}");
 }
 
 /// A first change, and the first screen.

@@ -18,8 +18,8 @@ CHEAP = rules.ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota",
 MOST_CHEAP = 64
 """The most of them in a row."""
 SMALL = 16
-"""Rows of all samples are joined for an operation on the whole batch, such as a sort, if the largest value with rows takes
-this many times the bytes or more: the rows lie beside all parts."""
+"""How much larger the largest value with rows is than rows that are joined for an operation on all samples, such as a
+sort: they lie beside all parts."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ class Program:
         except RefusedError as error:
             if self.is_within:
                 raise
-            results = self._operation(eqn, [self.finished(at) for at in reads])
-            rows = [at for at in reads if isinstance(self.shares[at], Each)]
-            self._joined += [(at, error) for at in (*rows, *results)]
-            return results
+            whole = self._operation(eqn, [self.finished(at) for at in reads])
+            joined = [at for at in reads if isinstance(self.shares[at], Each)]
+            self._joined += [(at, error) for at in (*joined, *whole)]
+            return whole
         turn = max(share.turn for share in shares)
         results = [replace(share, turn=turn) for share in outcome.results]
         for number, rows in outcome.operands.items():
@@ -243,7 +243,7 @@ class Program:
         eqn, reads = self._made.get(at, (None, []))
         name = eqn.primitive.name if eqn else None
         if name == "iota":
-            return eqn.params["dimension"] == along
+            return bool(eqn.params["dimension"] == along)
         if name == "broadcast_in_dim":
             places = list(eqn.params["broadcast_dimensions"])
             return along in places and self._is_count(reads[0], places.index(along))

@@ -393,7 +393,7 @@ def scatter(op: Operation) -> Outcome:
     ]
     shared += [(at, None, of) for at, of in zip(windows, numbers.update_window_dims, strict=True)]
     counted = op.counts(numbers.scatter_dims_to_operand_dims)
-    if op.own and counted in numbers.inserted_window_dims:
+    if op.own and counted is not None and counted in numbers.inserted_window_dims:
         shared.insert(0, (counted, op.own[1], of_updates[op.own[1]]))
     having = [(number, share) for number, share in enumerate(op.shares) if isinstance(share, Each)]
     for places in shared:

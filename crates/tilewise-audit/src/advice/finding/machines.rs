@@ -69,6 +69,8 @@ pub enum ElsewhereFinding {
     TorchRank(u64),
     /// Each step leaves something in the host's memory, most of it at this rise.
     HostGrowth(Option<Rise>),
+    /// Most of what a process of the host held is shared or pinned.
+    HostShared,
     /// PyTorch gathers a state whole to save it.
     TorchSave {
         /// Whether the text shows FSDP of its first version.
@@ -165,6 +167,8 @@ pub enum ElsewhereFinding {
     OtherKernel,
     /// No algorithm of an operation had room for its workspace: one has to be chosen without trying them.
     AnyAlgorithm,
+    /// XLA's default algorithms, untried: what then fails tells the cause.
+    NoAutotuning,
     /// The operation is computed in tiles, so that a workspace is smaller.
     SmallerWorkspace,
     /// A bank of a Tenstorrent device is full.
@@ -236,6 +240,7 @@ impl ElsewhereFinding {
             Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)
             | Self::OtherKernel
             | Self::AnyAlgorithm
+            | Self::NoAutotuning
             | Self::NoFailure
             | Self::LargePart
             | Self::Pinned => Change::None,
@@ -244,9 +249,9 @@ impl ElsewhereFinding {
             | Self::TorchLess { .. }
             | Self::Whole(_)
             | Self::Mapped(_)
-            | Self::TorchSave { .. }
-            | Self::TorchCollection
             | Self::HostState(_)
+            | Self::HostShared
+            | Self::TorchCollection
             | Self::HostCollection
             | Self::HostShuffle(_)
             | Self::OfReason(Reason::HostArray) => Change::Chunk,

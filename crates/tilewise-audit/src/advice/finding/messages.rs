@@ -32,6 +32,8 @@ pub enum MemoryFinding {
         settings: Vec<Setting>,
         /// The required reduction of temporaries; `None` if unknown.
         shrink: Option<Shrink>,
+        /// How often one request exceeds the memory, if more than twice.
+        times: Option<u64>,
         /// Whether the job trains, so that gradients of several batches can be added up.
         is_trained: bool,
     },

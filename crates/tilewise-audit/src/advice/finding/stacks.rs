@@ -52,7 +52,7 @@ pub enum OfStep {
     Last,
 }
 
-/// What is made of all steps of a loop together.
+/// Reductions over all steps of a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OverSteps {

@@ -118,7 +118,7 @@ fn element(program: &ProgramModel<'_>, around: &Instruction<'_>, number: usize) 
 struct Made {
     /// Arrays as large as the element, each step's part of which is made of that step's alone.
     between: Vec<Position>,
-    /// What is made of all steps together.
+    /// Reductions over all steps.
     over_steps: Option<OverSteps>,
 }
 
