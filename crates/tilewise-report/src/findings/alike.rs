@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::SHARDING,
+    code::{AN_AXIS, SHARDING},
     words::{at, at_line, bounds_of},
 };
 use crate::style::grouped;
@@ -22,7 +22,7 @@ pub(super) fn words(finding: &Alike, about: &Recommendation) -> Words {
     ))
     .task(format!("Let each of the {devices} devices compute {own} of the {rows} rows: all compute the same"));
     let axis = mesh_axis.as_deref().unwrap_or("x");
-    let name = if mesh_axis.is_some() { "" } else { "; 'x': an axis of your mesh" };
+    let name = if mesh_axis.is_some() { "" } else { AN_AXIS };
     if *is_mapped {
         return words.jax(
             about,

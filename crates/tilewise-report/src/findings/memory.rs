@@ -2,7 +2,7 @@
 
 use super::{
     Words, checkpoint,
-    code::{DUMP, JAX, SHARDING},
+    code::{AN_AXIS, DUMP, JAX, SHARDING},
     words::quoted,
 };
 use crate::style::{bytes, grouped, percent, share};
@@ -290,7 +290,7 @@ def divided(a):  # along its largest dimension
     at = max(range(a.ndim), key=lambda d: a.shape[d], default=0)
     is_even = a.ndim and a.shape[at] % {devices} == 0
     return NamedSharding(mesh, PartitionSpec(*[None] * at, '{}') if is_even else PartitionSpec()){}",
-            if mesh_axis.is_some() { "" } else { "; 'x': an axis of your mesh" },
+            if mesh_axis.is_some() { "" } else { AN_AXIS },
             mesh_axis.unwrap_or("x"),
             shardings.concat()
         ),

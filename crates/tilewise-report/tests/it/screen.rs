@@ -398,7 +398,7 @@ fn a_constraint_divides_what_is_wanted() {
         f32[8,2048,4,64]{3,2,1,0} copy(%d).";
     let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);
     assert!(explained.to_text(200).contains("PartitionSpec(None, 'x', None, 'y')"), "{}", explained.to_text(200));
-    // What a callback of the host returns stays on one device, whatever is asked of it.
+    // The result of a callback of the host stays on one device, whatever is asked of it.
     let text = text
         .replace("%e = ", "%get-tuple-element = ")
         .replace("copy(%d)", "get-tuple-element((token[], f32[8]) %custom-call.3)");
