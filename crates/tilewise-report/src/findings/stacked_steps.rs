@@ -44,24 +44,25 @@ pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
             JAX_AND_NUMPY,
             "return carry, jax.tree.map(jnp.mean, y)  # in place of `return carry, y`: what is made of it after the loop, here a mean",
         ),
-        OfStep::MadeOverSteps(over) => Words::new(format!(
-            "Carry from step to step of the loop{place} what is made of all steps after it: it stacks up {stacks} over all {steps} steps, {taken}, \
-             of which little is made, such as a maximum, a sum or the first step that passes a limit"
-        ))
-        .task({
-            let names = carried(*over).map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
-            let names = names.rsplit_once(", ").map_or(names.clone(), |(first, last)| format!("{first} and {last}"));
-            format!("Carry the {names} of the {steps} steps, and stack nothing")
-        })
-        .jax(about, JAX_AND_NUMPY, {
-            let names = carried(*over).map(|(name, ..)| name).collect::<Vec<_>>().join(", ");
-            let updates = carried(*over).map(|(_, update, start)| format!("{update}  # from {start}\n"));
-            format!(
+        OfStep::MadeOverSteps(over) => {
+            let words = Words::new(format!(
+                "Carry from step to step of the loop{place} what is made of all steps after it: it stacks up {stacks} over all {steps} steps, \
+                 {taken}, of which little is made, such as a maximum, a sum or the first step that passes a limit"
+            ));
+            let carried: Vec<_> = carried(*over).collect();
+            let names = carried.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
+            if over.others || carried.is_empty() {
+                return words.task(format!("Carry what is made of all {steps} steps along, and stack nothing"));
+            }
+            let said = names.rsplit_once(", ").map_or(names.clone(), |(first, last)| format!("{first} and {last}"));
+            let updates = carried.iter().map(|(_, update, start)| format!("{update}  # from {start}\n"));
+            let code = format!(
                 "# in the loop's step; y: of this step, what is reduced after the loop\n{}\
                  return (carry, {names}), None  # in place of `return carry, y`; the last step's y is in the carry",
                 updates.collect::<String>()
-            )
-        }),
+            );
+            words.task(format!("Carry the {said} of the {steps} steps, and stack nothing")).jax(about, JAX_AND_NUMPY, code)
+        }
         _ => Words::new(format!(
             "Return less of each step of the loop{place}: it stacks up {results} over all {steps} steps, {taken}, which the program only returns. \
              A mean, a last value or every tenth step takes little; or run fewer steps in a call, and take their results to the host"
@@ -80,7 +81,7 @@ pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
 fn carried(over: OverSteps) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     let all = [
         (over.sums, ("total", "total = total + y", "zeros")),
-        (over.maxima || !(over.sums || over.minima), ("maximum", "maximum = jnp.maximum(maximum, y)", "-jnp.inf")),
+        (over.maxima, ("maximum", "maximum = jnp.maximum(maximum, y)", "-jnp.inf")),
         (over.minima, ("minimum", "minimum = jnp.minimum(minimum, y)", "jnp.inf")),
     ];
     all.into_iter().filter(|(is_it, _)| *is_it).map(|(_, one)| one)

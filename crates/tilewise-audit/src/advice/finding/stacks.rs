@@ -62,6 +62,8 @@ pub struct OverSteps {
     pub maxima: bool,
     /// Whether minima are.
     pub minima: bool,
+    /// Whether others are, such as the place of a maximum.
+    pub others: bool,
 }
 
 /// Small matrices that a loop stacks up, one for each step, each of which fills a tile of its own.

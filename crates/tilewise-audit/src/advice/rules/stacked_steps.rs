@@ -11,7 +11,7 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{any_fused, elements, source_line, with_fused},
+    program::{any_fused, bounds as bounds_of, elements, source_line, with_fused},
 };
 use foldhash::HashSet;
 use std::cmp::Reverse;
@@ -137,10 +137,12 @@ impl Made {
         };
         let mut made = Self { between: Vec::new(), over_steps: None };
         let (mut waiting, mut little) = (vec![element], 0_u64);
+        let (mut over, mut readers) = (Vec::new(), Vec::new());
         while let Some(position) = waiting.pop() {
             for found in flow.readers(position) {
                 let Use::Read(op) = found else { return None };
                 let reader = flow.instruction(op)?;
+                readers.push(reader);
                 // A loop may need all steps at once, as an unknown operation may.
                 let needs_all =
                     matches!(reader.opcode(), Opcode::While | Opcode::CustomCall | Opcode::Sort | Opcode::Fft);
@@ -156,6 +158,7 @@ impl Made {
                         let is_of_steps = |bound: &u64| bound.abs_diff(number) <= 1;
                         if !has_steps(result) && !bounds.iter().any(is_of_steps) {
                             made.over_steps.get_or_insert_default().add(&reader);
+                            over.extend(flow.told(result).map(|(at, leaf)| (at.index(), leaf)));
                         }
                     } else if !has_steps(result) || made.between.len() == MOST {
                         return None;
@@ -166,19 +169,30 @@ impl Made {
                 }
             }
         }
-        (little > 0 && little <= all / LITTLE).then_some(made)
+        // Where a step's part is made of all steps, such as a softmax's, these are gone through twice.
+        let of_all = axes.reach(over, &|_| false);
+        let reduces = readers.iter().flat_map(|at| with_fused(*at)).filter(|at| at.opcode() == Opcode::Reduce);
+        let mut reduced = reduces.filter_map(|at| at.operands().next()?.instruction());
+        let is_large = |at: &Instruction<'_>| bounds_of(at).is_some_and(|bounds| elements(&bounds) > all / LITTLE);
+        let is_twice = reduced.any(|operand| of_all.has_any(operand.index()) && is_large(&operand))
+            || made.between.iter().any(|made| flow.told(*made).is_some_and(|(at, leaf)| of_all.has(at.index(), leaf)));
+        (little > 0 && little <= all / LITTLE && !is_twice).then_some(made)
     }
 }
 
 impl OverSteps {
     /// Adds what an instruction reduces by.
     fn add(&mut self, reader: &Instruction<'_>) {
-        for at in with_fused(*reader).filter(|at| at.opcode() == Opcode::Reduce) {
-            let roots = at.calls().filter_map(|call| Some(call.computation()?.root()?.opcode()));
-            for root in roots {
-                self.sums |= root == Opcode::Add;
-                self.maxima |= root == Opcode::Maximum;
-                self.minima |= root == Opcode::Minimum;
+        let mut reduces = with_fused(*reader).filter(|at| at.opcode() == Opcode::Reduce).peekable();
+        self.others |= reduces.peek().is_none();
+        for at in reduces {
+            for root in at.calls().filter_map(|call| Some(call.computation()?.root()?.opcode())) {
+                match root {
+                    Opcode::Add => self.sums = true,
+                    Opcode::Maximum => self.maxima = true,
+                    Opcode::Minimum => self.minima = true,
+                    _ => self.others = true,
+                }
             }
         }
     }
