@@ -10,6 +10,7 @@ use crate::{
 };
 use tilewise_hlo::Instruction;
 use tilewise_memory::Role;
+use tilewise_time::Row;
 
 /// The cost of a change for a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,11 +62,14 @@ impl Report {
         let forward: Vec<Forward> = rows.collect();
         let run = time.total.estimate;
         let cost = |change: &Recommendation| {
-            let read = match &change.finding {
-                Finding::LargeDimension(batch) => self.read_again(batch, change.parts.unwrap_or(1)),
-                _ => 0,
+            let (read, short) = match &change.finding {
+                Finding::LargeDimension(batch) => {
+                    let parts = change.parts.unwrap_or(1);
+                    (self.read_again(batch, parts), of_short_steps(&time.rows, parts))
+                }
+                _ => (0, 0.0),
             };
-            let added = repeated(change, &forward).map(|again| again + time.rates.seconds_of_bytes(read));
+            let added = repeated(change, &forward).map(|again| again + time.rates.seconds_of_bytes(read) + short);
             added.map_or(ChangeCost::Unknown, |added| ChangeCost::Seconds { added, run })
         };
         self.advice().iter().map(cost).collect()
@@ -102,6 +106,18 @@ impl Report {
         });
         weights.saturating_mul(times).saturating_mul(parts.saturating_sub(1))
     }
+}
+
+/// Seconds by which parts of a batch lengthen loops of many short steps, such as a generation's: an operation isn't shorter
+/// than this for a part.
+fn of_short_steps(rows: &[Row], parts: u64) -> f64 {
+    const SHORTEST: f64 = 1e-6;
+    const MANY: u64 = 64;
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let short = |row: &Row| row.total().estimate.min(row.executions as f64 * SHORTEST);
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let more = parts.saturating_sub(1) as f64;
+    rows.iter().filter(|row| row.executions >= MANY).map(short).sum::<f64>() * more
 }
 
 /// The cost of the operations that a change runs a second time; `None` if it is unknown which.

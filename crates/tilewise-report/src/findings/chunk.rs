@@ -75,8 +75,10 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     };
     let taken = TakenGradient::named(finding.gradient_of, about.edited.as_ref());
     let words = match plain(finding, about, &taken, "  # with your options, such as has_aux") {
-        // Sums of parts have other divisors.
-        Some(code) if finding.is_divided => return in_parts_or(words, finding, about, code),
+        // Sums of parts have other divisors, and a function may have sizes of the batch built in.
+        Some(code) if finding.is_divided || finding.gradients == GradientSums::None && finding.in_parts.is_none() => {
+            return in_parts_or(words, finding, about, code);
+        }
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
     };
@@ -88,13 +90,9 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     if finding.gradients == GradientSums::OfEach {
         return in_parts_or(words, finding, about, added_up(finding, "f", &arrays(finding, None), parts));
     }
-    let is_of_call = finding.gradients == GradientSums::None;
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
-        (None, Some(code)) => {
-            let code = if is_of_call { format!("# or all in one call:\n{code}") } else { code };
-            words.jax(about, TILEWISE, code)
-        }
+        (None, Some(code)) => words.jax(about, TILEWISE, code),
         (None, None) => words,
     }
 }
@@ -103,7 +101,8 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
 fn in_parts_or(words: Words, finding: &LargeDimension, about: &Recommendation, sketch: String) -> Words {
     match microbatch(finding, about, about.parts.unwrap_or(2)) {
         Some(code) if about.framework == Some(Framework::Jax) => {
-            Words { sketch: Some(sketch), ..words.code(TILEWISE, code) }
+            // It draws the random numbers of the whole.
+            Words { sketch: Some(sketch), caveat: None, ..words.code(TILEWISE, code) }
         }
         _ => words.jax(about, JAX, sketch),
     }
@@ -120,7 +119,9 @@ fn task(finding: &LargeDimension, parts: u64) -> String {
         _ if names.is_empty() => format!("Do the {size} in {parts} parts, one after the other"),
         // A caller that chooses the number of rows has a setting for it.
         GradientSums::None if finding.inputs.iter().all(|(at, _)| *at == 0) => {
-            format!("Take {} rows{of} in a call instead of {size}", size / parts.max(1))
+            let left = size / parts.max(1);
+            let rows = if left == 1 { "row" } else { "rows" };
+            format!("Take {left} {rows}{of} in a call instead of {size}")
         }
         _ => format!("Do the {size} {}{of} in {parts} parts, one after the other", positions(finding)),
     }
@@ -192,6 +193,11 @@ fn plain(
     let (params, shapes) = if is_equinox { ("model", "eqx.filter_eval_shape") } else { ("params", "jax.eval_shape") };
     let all = if given.is_empty() { arguments.clone() } else { given.join(", ") };
     let now = if takes_batch { format!("{params}, {all}") } else { params.to_owned() };
+    let parted = match axis {
+        // Each device keeps the rows that it has.
+        0 if finding.is_on_devices => format!("a.reshape(-1, {parts}, *a.shape[1:]).swapaxes(0, 1)"),
+        _ => format!("jnp.stack(jnp.split(a, {parts}, {axis}))"),
+    };
     // Arguments that aren't of the batch are the same for each part.
     let of_part = if given.is_empty() { String::new() } else { format!("lambda {params}, {arguments}: ") };
     let call_of_part = if given.is_empty() { String::new() } else { format!("({params}, {all})") };
@@ -203,7 +209,7 @@ fn plain(
     Some(format!(
         "def {}({params}, {all}):  # in place of {call}({loss}{options})({now})
     f = {of_part}{call}({loss}{options}){call_of_part}{note}{takes}
-    parts = jax.tree.map(lambda a: jnp.stack(jnp.split(a, {parts}, {axis})), {tree})
+    parts = jax.tree.map(lambda a: {parted}, {tree})
     zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {params}, {star}jax.tree.map(lambda a: a[0], parts)))
     add = lambda sums, part: (jax.tree.map(jnp.add, sums, f({params}, {star}part)), None)
     sums, _ = jax.lax.scan(add, zeros, parts)
@@ -275,6 +281,9 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
         most(finding, about)
     ))
     .task(task_of_functions(finding, about.parts.unwrap_or(2)));
+    if finding.is_on_devices && !finding.joint.as_ref().is_some_and(|joint| joint.are_sums) {
+        return words;
+    }
     let sketch = if finding.joint.as_ref().is_some_and(|joint| joint.are_sums) {
         added_up(finding, function, &xs, about.parts.unwrap_or(2))
     } else {
@@ -292,7 +301,8 @@ fn task_of_functions(finding: &LargeDimension, parts: u64) -> String {
         [] => format!("{size} samples"),
         names => format!("{size} {} of {}", positions(finding), quoted(names)),
     };
-    format!("Take the {what} in {parts} parts")
+    let of_device = if finding.is_on_devices { " on each device" } else { "" };
+    format!("Take the {what}{of_device} in {parts} parts")
 }
 
 /// The arrays that are taken apart, as code has them, with what the program makes; `xs` where they have no names.
@@ -313,6 +323,8 @@ fn added_up(finding: &LargeDimension, function: &str, xs: &str, parts: u64) -> S
     let size = finding.size;
     let parted = match finding.inputs.first() {
         Some((at, _)) if *at > 0 => format!("jax.numpy.stack(jax.numpy.split(x, {parts}, {at}))"),
+        // Each device keeps the rows that it has.
+        _ if finding.is_on_devices => format!("x.reshape(-1, {parts}, *x.shape[1:]).swapaxes(0, 1)"),
         _ => format!("x.reshape({parts}, -1, *x.shape[1:])"),
     };
     let of_part = size / parts.max(1);
@@ -348,7 +360,7 @@ fn apart(finding: &LargeDimension, parts: u64) -> Option<String> {
         !names.is_empty() && finding.inputs.iter().all(|(at, _)| *at == 0) && names.iter().all(|name| is_name(name));
     let (all, size) = (tuple(names.iter()), finding.size);
     let arguments = all.trim_end_matches(',');
-    (finding.gradients == GradientSums::Apart && is_whole).then(|| {
+    (finding.gradients == GradientSums::Apart && is_whole && !finding.is_on_devices).then(|| {
         format!(
             "results = jax.lax.map(lambda one: f(*one), ({all}), batch_size={})  # in place of jax.vmap(f)({arguments}), of all {size}",
             (size / parts.max(1)).max(1)

@@ -325,6 +325,8 @@ pub struct LargeDimension {
     pub is_made: bool,
     /// Where the parts are joined; `None` if only sums or results follow.
     pub joint: Option<Joint>,
+    /// Whether several devices run the program together, each with a part of the dimension.
+    pub is_on_devices: bool,
     /// Whether the loss is divided by a sum over the batch that differs between parts, such as that of a mask.
     pub is_divided: bool,
     /// Whether the number of parts was raised because the program doesn't fit in fewer.

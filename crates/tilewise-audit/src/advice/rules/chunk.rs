@@ -54,19 +54,20 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
             are_sums: how == split::Joint::Sums,
             has_rows: batch.is_in_a_result,
         }),
+        // Under `shard_map`, arrays are each device's own.
+        is_on_devices: program.partitions > 1 && !program.module.source().contains("/shard_map/"),
         is_divided: batch.is_divided && batch.gradients == GradientSums::Summed,
         is_to_fit: batch.is_to_fit,
         others: batch.others,
-        // Other libraries' functions take more than arrays; each device's own part of a program is one operation of it;
-        // without a gradient, a result that isn't each sample's or a sum can't be split, nor can a gradient that all samples
+        // Other libraries' functions take more than arrays; of a dimension that devices divide, parts would be moved between
+        // them; without a gradient, a result that isn't each sample's or a sum can't be split, nor can a gradient that all samples
         // have a part in before it is each one's.
         function: Some(program.function().to_owned()).filter(|_| {
             let is_joined = match batch.gradients {
                 GradientSums::Summed => batch.joined.is_none(),
                 _ => program.has_gradient || batch.is_in_all_results || batch.joined.is_some(),
             };
-            let is_of_devices = || program.module.source().contains("/shard_map/");
-            !batch.is_made && program.library == Library::Jax && is_joined && !is_of_devices()
+            !batch.is_made && program.library == Library::Jax && is_joined && program.partitions <= 1
         }),
         in_parts: batch.in_parts.clone(),
         smaller: batch.smaller.clone(),
@@ -119,6 +120,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         is_made: false,
         others: None,
         joint: None,
+        is_on_devices: false,
         is_divided: false,
         is_to_fit: false,
         function: None,
