@@ -546,6 +546,8 @@ pub struct Repeated {
     pub bytes: u64,
     /// The argument that is repeated; `None` if the program makes it.
     pub of: Option<String>,
+    /// Whether parts of them are read, such as those of one step of a loop.
+    pub is_sliced: bool,
     /// The line that repeats it.
     pub source: Option<SourceLine>,
 }

@@ -10,7 +10,7 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{SourceLine, bounds, elements, name, source_line},
+    program::{SourceLine, any_fused, bounds, elements, name, source_line},
 };
 use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
@@ -25,6 +25,9 @@ const MUCH: u64 = 8;
 
 /// An array that is spread over more than this is a bias or a weight, not a repeated operand.
 const MOST: u64 = 64;
+
+/// Where parts of it are read, it may be one.
+const MOST_SLICED: u64 = 1 << 16;
 
 /// Maximum number of repeats that are followed.
 const MOST_REPEATS: usize = 8;
@@ -70,10 +73,16 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let argument = origin.filter(|at| at.opcode() == Opcode::Parameter && at.computation().is_entry());
     let about = AdvisedArray { source: source.clone(), ..program.advised(largest) };
     let of = argument.map(|argument| name(&argument));
-    let finding = Finding::Repeated(Repeated { times, arrays: arrays.len(), bytes, of, source });
+    let is_sliced = is_sliced(program, largest);
+    let finding = Finding::Repeated(Repeated { times, arrays: arrays.len(), bytes, of, is_sliced, source });
     let proposal = Proposal::new(finding, Target::Upstream, about).bound();
     let left = |array: &LiveArray<'_>, repeat: &Repeat| if repeat.operand.is_some() { 0 } else { array.bytes / times };
     Some(proposal.at_most(arrays.iter().map(|(array, repeat)| (array.buffer, left(array, repeat)))))
+}
+
+/// The largest number of repeats of an array: a bias that is read in parts is as well read itself.
+fn most(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> u64 {
+    if is_sliced(program, array) { MOST_SLICED } else { MOST }
 }
 
 /// The array that an instruction only repeats, and how often; `None` for other instructions.
@@ -102,7 +111,8 @@ fn repeated(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<Repeat>
     let is_only = program.flow.operands(array.op).len() == 1;
     let operand = program.flow.operand(array.op, 0).filter(|_| is_plain && is_only)?;
     let (all, own) = (array.elements(), elements(&program.flow.shape(operand)?.bounds()?));
-    let times = all.checked_div(own).filter(|times| (2..=MOST).contains(times) && times * own == all)?;
+    let times =
+        all.checked_div(own).filter(|times| (2..=most(program, array)).contains(times) && times * own == all)?;
     Some(Repeat { times, operand: Some(operand), source: source_line(&at) })
 }
 
@@ -123,7 +133,8 @@ fn follows_from_repeated(
         return None;
     }
     let own: Vec<AxisId> = axes.of_array(&at, leaf).flatten().copied().collect();
-    own.into_iter().filter(|axis| (2..=MOST).contains(&axes.all()[*axis].size)).find_map(|axis| {
+    let sizes = 2..=most(program, array);
+    own.into_iter().filter(|axis| sizes.contains(&axes.all()[*axis].size)).find_map(|axis| {
         let leaves = |at: usize| (0..axes.leaves(at)).map(move |leaf| (at, leaf));
         let differs = differing.entry(axis).or_insert_with(|| {
             let begins = axes.events(axis).iter().filter(|event| match event.kind {
@@ -175,6 +186,15 @@ fn is_read_by_products(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> boo
         })
 }
 
+/// Whether parts of an array are read, such as those of one step of a loop.
+fn is_sliced(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
+    let takes_part = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::DynamicSlice | Opcode::Gather);
+    program.flow.readers(array.position).any(|found| match found {
+        Use::Read(op) => program.flow.instruction(op).is_some_and(|reader| any_fused(&reader, takes_part)),
+        _ => false,
+    })
+}
+
 /// Maximum levels of nested fusions.
 const DEPTH: usize = 4;
 
@@ -182,6 +202,8 @@ const DEPTH: usize = 4;
 fn makes_products(at: &Instruction<'_>, number: usize, depth: usize) -> bool {
     match at.opcode() {
         Opcode::Dot | Opcode::Convolution | Opcode::Reduce => true,
+        // A part of the copies is a part of the array.
+        Opcode::DynamicSlice | Opcode::Gather => number == 0,
         Opcode::Fusion if depth > 0 => {
             let called = at.calls().filter_map(|call| call.computation());
             called.into_iter().all(|computation| {
@@ -244,6 +266,49 @@ fn passes_on_in(fusion: &Instruction<'_>) -> bool {
 mod tests {
     use crate::{Audit, Machine, Program, recommendation::finding::Finding};
     use tilewise::tpu::Generation;
+
+    /// Frames of a sound, repeated 256 times for its samples, one of which each step of a loop reads.
+    #[test]
+    fn a_repeat_that_is_read_in_parts() {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+body {
+  c = (s32[], f32[512], f32[131072,512]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  y = f32[512]{0:T(512)} get-tuple-element(c), index=1
+  all = f32[131072,512]{1,0:T(8,128)} get-tuple-element(c), index=2
+  zero = s32[] constant(0)
+  part = f32[1,512]{1,0:T(1,128)} dynamic-slice(all, i, zero), dynamic_slice_sizes={1,512}
+  row = f32[512]{0:T(512)} bitcast(part)
+  z = f32[512]{0:T(512)} add(y, row)
+  ROOT t = (s32[], f32[512], f32[131072,512]) tuple(n, z, all)
+}
+condition {
+  d = (s32[], f32[512], f32[131072,512]) parameter(0)
+  j = s32[] get-tuple-element(d), index=0
+  k = s32[] constant(131072)
+  ROOT p = pred[] compare(j, k), direction=LT
+}
+ENTRY main (x.1: f32[512,512]) -> f32[512] {
+  x.1 = f32[512,512]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  b = f32[512,256,512]{2,1,0:T(8,128)} broadcast(x.1), dimensions={0,2}
+  all = f32[131072,512]{1,0:T(8,128)} bitcast(b)
+  n = s32[] constant(0)
+  f = f32[] constant(0)
+  y = f32[512]{0:T(512)} broadcast(f), dimensions={}
+  begun = (s32[], f32[512], f32[131072,512]) tuple(n, y, all)
+  done = (s32[], f32[512], f32[131072,512]) while(begun), condition=condition, body=body
+  ROOT r = f32[512]{0:T(512)} get-tuple-element(done), index=1
+}"#;
+        let report = Audit::new(&Program::parse(text).expect("a module")).run();
+        let found = report.advice().iter().find_map(|one| match &one.finding {
+            Finding::Repeated(repeated) => Some((repeated.times, repeated.is_sliced)),
+            _ => None,
+        });
+        assert_eq!(found, Some((256, true)));
+    }
 
     /// Rows of 512 texts, repeated for 8 beams before they are multiplied by a weight, for products with what each beam has.
     #[test]
