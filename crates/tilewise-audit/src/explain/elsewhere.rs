@@ -33,6 +33,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | TorchGrowth
         | HostGrowth(_)
         | HostShared
+        | HostCompilation
         | HostState(_)
         | SmallerWorkspace
         | SmallerOperand { .. }
@@ -164,7 +165,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let held = ["resident", "of_files", "shared"].map(|name| fact(name).unwrap_or_default());
             let shared =
                 (held[2] > held.iter().fold(0, |all: u64, one| all.saturating_add(*one)) / 2).then_some(HostShared);
-            growth.into_iter().chain(shared).chain(shuffled).chain(workers).chain(found).collect()
+            // Before a first step, with nothing else known of the host's arrays.
+            let is_of_compiler = message.job.host.is_compiling && !message.job.has_run && occasion.is_none();
+            let compiled = (is_of_compiler && workers.is_none() && shuffled.is_none()).then_some(HostCompilation);
+            growth.into_iter().chain(shared).chain(compiled).chain(shuffled).chain(workers).chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
             vec![OfReason(reason)]

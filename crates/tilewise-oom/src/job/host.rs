@@ -13,11 +13,14 @@ pub struct Host {
     pub shuffle_buffer: Option<u64>,
     /// Processes that each load samples for a process, if the text sets a number.
     pub workers: Option<u64>,
+    /// Whether the text tells of a compilation, and more than once.
+    pub is_compiling: bool,
 }
 
 impl Host {
     pub(crate) fn of(log: &str) -> Self {
-        Self { limit: limit(log), shuffle_buffer: shuffle_buffer(log), workers: workers(log) }
+        let (limit, shuffle_buffer, workers) = (limit(log), shuffle_buffer(log), workers(log));
+        Self { limit, shuffle_buffer, workers, is_compiling: is_compiling(log) }
     }
 }
 
@@ -58,6 +61,13 @@ fn shuffle_buffer(log: &str) -> Option<u64> {
     let (_, behind) = log.rsplit_once("Filling up shuffle buffer")?;
     let (_, all) = behind.lines().next()?.split_once(" of ")?;
     all[..all.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
+}
+
+/// Whether words of a text are of a compilation: `.compile()`, `Compiling`, `the compilation takes`.
+fn is_compiling(text: &str) -> bool {
+    let text = tail(text, SEARCHED).to_ascii_lowercase();
+    let words = text.split(|letter: char| !letter.is_ascii_alphabetic());
+    words.filter(|word| ["compile", "compiles", "compiling", "compilation", "compiler"].contains(word)).count() > 1
 }
 
 /// The number of a data loader's workers: `num_workers=8`.

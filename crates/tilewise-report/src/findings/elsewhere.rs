@@ -36,6 +36,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostCollection
         | ElsewhereFinding::HostGrowth(_)
         | ElsewhereFinding::HostShared
+        | ElsewhereFinding::HostCompilation
         | ElsewhereFinding::HostPool { .. }
         | ElsewhereFinding::OffloadLess
         | ElsewhereFinding::LargePart

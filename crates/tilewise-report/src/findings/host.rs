@@ -119,6 +119,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              take them",
         )
         .task("Pin or share less: offload fewer layers, or without pinning; fewer workers"),
+        ElsewhereFinding::HostCompilation => Words::new(
+            "Compile another program: the compiler takes this memory, not the data. Loops (`jax.lax.scan`) in place of layers or steps written out, \
+             another size or operation for what doesn't end, fewer programs at once, or a newer compiler; more memory helps where it nearly fits",
+        )
+        .task("Compile less: a loop for what is written out, another size, or a newer compiler"),
         ElsewhereFinding::HostPool { gigabytes, asked } => {
             let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
             let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));

@@ -425,6 +425,16 @@ fn shared_memory_of_a_killed_process_counts() {
     assert!(screen.contains("held 53.83 GiB, 51.05 GiB of it shared or pinned"), "{screen}");
 }
 
+/// A compiler's own memory isn't the data's.
+#[test]
+fn memory_of_a_compilation_is_the_compilers() {
+    let text = "The process sits in .compile() and is gone; compiling other sizes is no problem.\n\
+        Out of memory: Killed process 41772 (python) total-vm:101884216kB, anon-rss:62301544kB, file-rss:102400kB, shmem-rss:0kB\n";
+    assert!(first_change(text).0.starts_with("Compile less"), "{}", first_change(text).0);
+    let (task, _) = first_change(&text.replace(".compile()", "load").replace("compiling", "reading"));
+    assert!(task.starts_with("Take less of the host's memory"), "{task}");
+}
+
 /// A first change, and the first screen.
 pub(crate) fn first_change(text: &str) -> (String, String) {
     let explained = tilewise_audit::explain(Message::parse(text).expect("a message"), None);

@@ -71,6 +71,8 @@ pub enum ElsewhereFinding {
     HostGrowth(Option<Rise>),
     /// Most of what a process of the host held is shared or pinned.
     HostShared,
+    /// The text tells of a compilation, which takes the host's memory itself.
+    HostCompilation,
     /// PyTorch gathers a state whole to save it.
     TorchSave {
         /// Whether the text shows FSDP of its first version.
@@ -251,6 +253,7 @@ impl ElsewhereFinding {
             | Self::Mapped(_)
             | Self::HostState(_)
             | Self::HostShared
+            | Self::HostCompilation
             | Self::TorchCollection
             | Self::HostCollection
             | Self::HostShuffle(_)
