@@ -57,10 +57,13 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
             || is_of_parts(proposal) && said / 2 <= kept_whole && kept_whole > 0
     };
     // Stable: among equals, the earlier rule's proposals come first.
-    priced.sort_by_key(|(price, proposal)| (is_after(proposal, price.said), Reverse(price.said)));
+    priced.sort_by_key(|(price, proposal)| {
+        let said = of_few_parts(proposal, price.said);
+        (is_after(proposal, said), Reverse(said))
+    });
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
-    for (price, proposal) in priced.into_iter().filter(|(price, _)| price.said > least) {
+    for (price, proposal) in priced.into_iter().filter(|(price, proposal)| of_few_parts(proposal, price.said) > least) {
         if kept.iter().any(|(_, before)| keeps_apart(program, &proposal, before)) {
             continue;
         }
@@ -74,7 +77,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
             least
         };
         let said = scaled(more, price.said, price.alone);
-        if kept.len() < MOST && said > least {
+        if kept.len() < MOST && of_few_parts(&proposal, said) > least {
             together = with;
             kept.push((said, proposal));
         }
@@ -106,6 +109,17 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         Recommendation { scores, saving, edited, ..said }
     };
     kept.into_iter().map(said).collect()
+}
+
+/// The bytes that rank a proposal: many parts that are named first rank as few do, since any change could be taken further.
+fn of_few_parts(proposal: &Proposal, said: u64) -> u64 {
+    match &proposal.finding {
+        Finding::LargeDimension(batch) => {
+            let less = batch.others.filter(|others| !others.is_more).map_or(0, |others| others.freed);
+            said.saturating_sub(less)
+        }
+        _ => said,
+    }
 }
 
 /// Bytes that a proposal frees alone.

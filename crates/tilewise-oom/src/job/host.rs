@@ -2,6 +2,7 @@
 
 use super::{SEARCHED, pool_settings::assigned};
 use crate::text::tail;
+use std::collections::BTreeSet;
 
 /// The use of the host's memory, as far as a text shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub struct Host {
     pub shuffle_buffer: Option<u64>,
     /// Processes that each load samples for a process, if the text sets a number.
     pub workers: Option<u64>,
-    /// Whether the text tells of a compilation, and more than once.
+    /// Whether the text tells of a compilation, in more than one word.
     pub is_compiling: bool,
 }
 
@@ -66,8 +67,9 @@ fn shuffle_buffer(log: &str) -> Option<u64> {
 /// Whether words of a text are of a compilation: `.compile()`, `Compiling`, `the compilation takes`.
 fn is_compiling(text: &str) -> bool {
     let text = tail(text, SEARCHED).to_ascii_lowercase();
-    let words = text.split(|letter: char| !letter.is_ascii_alphabetic());
-    words.filter(|word| ["compile", "compiles", "compiling", "compilation", "compiler"].contains(word)).count() > 1
+    let words: BTreeSet<&str> = text.split(|letter: char| !letter.is_ascii_alphabetic()).collect();
+    ["compile", "compiles", "compiling", "compilation", "compiler"].iter().filter(|word| words.contains(**word)).count()
+        > 1
 }
 
 /// The number of a data loader's workers: `num_workers=8`.

@@ -73,7 +73,7 @@ mod tests {
     };
 
     /// Products of all texts with all images of four devices, of which each has 2,048 of both.
-    fn found(images: &str) -> Option<Alike> {
+    fn found(rows: u64, images: &str) -> Option<Alike> {
         let text = format!(
             r#"HloModule jit_step, is_scheduled=true, num_partitions=4
 
@@ -91,7 +91,7 @@ ENTRY main (image.1: f32[2048,512], text.1: f32[2048,512]) -> f32[] {{
   i = f32[2048,512]{{1,0:T(8,128)}} tanh(image.1)
   texts = f32[8192,512]{{1,0:T(8,128)}} all-gather(t), replica_groups=mesh['data'=4] {{'data'}}, dimensions={{0}}
 {images}
-  p = f32[8192,8192]{{1,0:T(8,128)}} exponential(logits), metadata={{op_name="jit(step)/exp"}}
+  p = f32[{rows},8192]{{1,0:T(8,128)}} exponential(logits), metadata={{op_name="jit(step)/exp"}}
   r = f32[]{{:T(128)}} reduce(p, zero), dimensions={{0,1}}, to_apply=add
   ROOT all = f32[]{{:T(128)}} all-reduce(r), replica_groups=mesh['data'=4] {{'data'}}, to_apply=add
 }}"#
@@ -107,21 +107,23 @@ ENTRY main (image.1: f32[2048,512], text.1: f32[2048,512]) -> f32[] {{
     fn what_all_devices_compute_is_divided() {
         let both = "  images = f32[8192,512]{1,0:T(8,128)} all-gather(i), replica_groups=mesh['data'=4] {'data'}, dimensions={0}
   logits = f32[8192,8192]{1,0:T(8,128)} dot(images, texts), lhs_contracting_dims={1}, rhs_contracting_dims={1}, metadata={op_name=\"jit(step)/dot_general\"}";
-        let alike = found(both).expect("the change");
+        let alike = found(8192, both).expect("the change");
         assert_eq!(
             (alike.devices, alike.dimension, alike.size, alike.mesh_axis.as_deref()),
             (4, 0, 8192, Some("data"))
         );
         // Each device's own images: other values on each.
-        let own = "  wide = f32[8192,512]{1,0:T(8,128)} pad(i, zero), padding=0_6144x0_0
-  logits = f32[8192,8192]{1,0:T(8,128)} dot(wide, texts), lhs_contracting_dims={1}, rhs_contracting_dims={1}, metadata={op_name=\"jit(step)/dot_general\"}";
-        assert_eq!(found(own), None);
+        let own = "  logits = f32[2048,8192]{1,0:T(8,128)} dot(i, texts), lhs_contracting_dims={1}, rhs_contracting_dims={1}, metadata={op_name=\"jit(step)/dot_general\"}";
+        assert_eq!(found(2048, own), None);
         // As weights are, to be used.
         assert_eq!(
-            found(&both.replace("all-gather(i)", "all-gather(image.1)").replace("images, texts", "images, images")),
+            found(
+                8192,
+                &both.replace("all-gather(i)", "all-gather(image.1)").replace("images, texts", "images, images")
+            ),
             None
         );
         // Gathered over two of the devices alone.
-        assert_eq!(found(&both.replace("mesh['data'=4] {'data'}", "{{0,1},{2,3}}")), None);
+        assert_eq!(found(8192, &both.replace("mesh['data'=4] {'data'}", "{{0,1},{2,3}}")), None);
     }
 }

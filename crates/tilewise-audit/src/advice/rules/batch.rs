@@ -27,6 +27,9 @@ const PARTS: u64 = 8;
 /// Parts whose figure is told beside that of few.
 const MANY_PARTS: u64 = 16;
 
+/// Fewer samples in each of many parts fill tiles badly.
+const FEWEST: u64 = 3;
+
 /// Maximum number of parts tried if no usual number of parts divides the batch.
 const MOST_EACH: u64 = 64;
 
@@ -137,19 +140,39 @@ impl<'a, 'm> Batch<'a, 'm> {
             (parts, buffers, freed)
         };
         let helping = parts_that_help(program, size, &of_peak);
-        let more = successors(Some(helping), |parts| parts.checked_mul(2))
-            .take_while(|parts| *parts <= MOST_PARTS && size.is_multiple_of(*parts));
-        // It fits even if a tenth less is freed.
-        let fitting = more.map(taken).find(|(_, _, freed)| program.fits_without(freed / 10 * 9));
-        let few = fitting.unwrap_or_else(|| taken(helping));
-        let mut many = [MANY_PARTS, PARTS].into_iter().filter(|many| *many > few.0 && is_whole(program, size, *many));
-        let many = many.next().map(taken).filter(|many| many.2.saturating_sub(few.2) > few.2 / 4);
-        // If no limit is known, fewer parts may not be enough.
-        let is_to_fit = few.0 > helping;
-        let ((parts, buffers, freed), others) = match many {
-            Some(many) if !program.has_limit() => (many, Some((few.0, few.2))),
-            many => (few, many.map(|many| (many.0, many.2))),
+        let many_than = |few: u64| {
+            [MANY_PARTS, PARTS]
+                .into_iter()
+                .find(|many| *many > few && size / *many >= FEWEST && is_whole(program, size, *many))
         };
+        // Bytes that all arrays together free, by which one plan's figure is that of another number of parts.
+        let shrunk = |parts: u64| {
+            let freed = |(array, at): &(&LiveArray<'m>, usize)| {
+                bytes_of_part(program, array, *at, parts).map_or(0, |bytes| array.bytes.saturating_sub(bytes))
+            };
+            of_peak.iter().map(freed).fold(0, u64::saturating_add)
+        };
+        let (chosen, others) = match many_than(helping).filter(|_| !program.has_limit()) {
+            // If no limit is known, fewer parts may not be enough.
+            Some(many) => {
+                let many = taken(many);
+                let few = u128::from(many.2) * u128::from(shrunk(helping)) / u128::from(shrunk(many.0).max(1));
+                let few = u64::try_from(few).unwrap_or(u64::MAX).min(many.2);
+                if many.2 - few > few / 4 { (many, Some((helping, few))) } else { (taken(helping), None) }
+            }
+            None => {
+                let more = successors(Some(helping), |parts| parts.checked_mul(2))
+                    .take_while(|parts| *parts <= MOST_PARTS && size.is_multiple_of(*parts));
+                // It fits even if a tenth less is freed.
+                let fitting = more.map(taken).find(|(_, _, freed)| program.fits_without(freed / 10 * 9));
+                let few = fitting.unwrap_or_else(|| taken(helping));
+                let many = many_than(few.0).map(|many| (many, taken(many).2));
+                let many = many.filter(|(_, freed)| freed.saturating_sub(few.2) > few.2 / 4);
+                (few, many)
+            }
+        };
+        let (parts, buffers, freed) = chosen;
+        let is_to_fit = parts > helping && program.has_limit();
         let others = others.map(|(parts, freed_then)| OtherParts {
             parts,
             freed: freed_then.abs_diff(freed),

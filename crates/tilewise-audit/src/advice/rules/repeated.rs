@@ -20,6 +20,9 @@ use tilewise_hlo::{
 };
 use tilewise_memory::Machine;
 
+/// The readers of so many of the largest are looked at.
+const MOST_ARRAYS: usize = 64;
+
 /// Repeats matter from this part of the program's bytes on.
 const MUCH: u64 = 8;
 
@@ -55,13 +58,18 @@ impl Rule for RepeatedOperands {
 }
 
 fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
-    let mut differing: HashMap<AxisId, Reached> = HashMap::default();
-    let repeats = program.peak_temporaries().filter(|array| is_read_by_products(program, array)).filter_map(|array| {
+    let mut differing: HashMap<AxisId, Option<Reached>> = HashMap::default();
+    let found = program.peak_temporaries().filter_map(|array| {
         let found = repeated(program, array).or_else(|| follows_from_repeated(program, array, &mut differing));
         Some((array, found?))
     });
-    let mut arrays: Vec<(&LiveArray<'_>, Repeat)> = repeats.collect();
+    let mut arrays: Vec<(&LiveArray<'_>, Repeat)> = found.collect();
     arrays.sort_by_key(|(array, _)| Reverse(array.bytes));
+    arrays.truncate(MOST_ARRAYS);
+    // A bias that is read in parts is as well read itself.
+    arrays.retain(|(array, found)| {
+        is_read_by_products(program, array) && (found.times <= MOST || is_sliced(program, array))
+    });
     let (largest, Repeat { times, operand, source }) = arrays.first()?.clone();
     arrays.retain(|(_, other)| other.times == times);
     let bytes = arrays.iter().map(|(array, _)| array.bytes).fold(0, u64::saturating_add);
@@ -78,11 +86,6 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let proposal = Proposal::new(finding, Target::Upstream, about).bound();
     let left = |array: &LiveArray<'_>, repeat: &Repeat| if repeat.operand.is_some() { 0 } else { array.bytes / times };
     Some(proposal.at_most(arrays.iter().map(|(array, repeat)| (array.buffer, left(array, repeat)))))
-}
-
-/// The largest number of repeats of an array: a bias that is read in parts is as well read itself.
-fn most(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> u64 {
-    if is_sliced(program, array) { MOST_SLICED } else { MOST }
 }
 
 /// The array that an instruction only repeats, and how often; `None` for other instructions.
@@ -111,17 +114,17 @@ fn repeated(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<Repeat>
     let is_only = program.flow.operands(array.op).len() == 1;
     let operand = program.flow.operand(array.op, 0).filter(|_| is_plain && is_only)?;
     let (all, own) = (array.elements(), elements(&program.flow.shape(operand)?.bounds()?));
-    let times =
-        all.checked_div(own).filter(|times| (2..=most(program, array)).contains(times) && times * own == all)?;
+    let most = if own > MOST { MOST_SLICED } else { MOST };
+    let times = all.checked_div(own).filter(|times| (2..=most).contains(times) && times * own == all)?;
     Some(Repeat { times, operand: Some(operand), source: source_line(&at) })
 }
 
 /// The array that is repeated, and how often, where another one is computed of that and is the same for all repeats; `differing`
-/// has the arrays that differ along an axis, once they are known.
+/// has the arrays that differ along an axis that repeats make, once they are known.
 fn follows_from_repeated(
     program: &ProgramModel<'_>,
     array: &LiveArray<'_>,
-    differing: &mut HashMap<AxisId, Reached>,
+    differing: &mut HashMap<AxisId, Option<Reached>>,
 ) -> Option<Repeat> {
     let (flow, axes) = (program.flow, program.flow.axes());
     let (at, leaf) = flow.told(array.position)?;
@@ -129,22 +132,22 @@ fn follows_from_repeated(
         Use::Read(op) => flow.instruction(op).is_some_and(|reader| reader.opcode() == Opcode::Reduce),
         _ => true,
     };
-    if flow.readers(array.position).any(is_reduce) {
-        return None;
-    }
     let own: Vec<AxisId> = axes.of_array(&at, leaf).flatten().copied().collect();
-    let sizes = 2..=most(program, array);
-    own.into_iter().filter(|axis| sizes.contains(&axes.all()[*axis].size)).find_map(|axis| {
+    own.into_iter().filter(|axis| (2..=MOST_SLICED).contains(&axes.all()[*axis].size)).find_map(|axis| {
         let leaves = |at: usize| (0..axes.leaves(at)).map(move |leaf| (at, leaf));
+        let is_full = differing.len() > MOST_REPEATS * MOST_REPEATS;
         let differs = differing.entry(axis).or_insert_with(|| {
-            let begins = axes.events(axis).iter().filter(|event| match event.kind {
+            let events = || axes.events(axis).iter();
+            let is_repeated = events().any(|event| event.kind == EventKind::Made(FactorKind::Repeat));
+            let begins = events().filter(|event| match event.kind {
                 EventKind::Made(kind) => kind != FactorKind::Repeat,
                 EventKind::Argument(..) | EventKind::Mixed => true,
                 _ => false,
             });
-            axes.reach(begins.flat_map(|event| leaves(event.instruction)), &|_| false)
+            let reach = || axes.reach(begins.flat_map(|event| leaves(event.instruction)), &|_| false);
+            (is_repeated && !is_full).then(reach)
         });
-        if differs.has(at.index(), leaf) {
+        if differs.as_ref().is_none_or(|differs| differs.has(at.index(), leaf)) {
             return None;
         }
         let repeats = axes.events(axis).iter().filter(|event| event.kind == EventKind::Made(FactorKind::Repeat));
@@ -161,6 +164,7 @@ fn follows_from_repeated(
         repeats.sort_by_key(|repeat| Reverse(count(repeat)));
         let repeat = repeats.into_iter().take(MOST_REPEATS).find(is_made_of)?;
         Some(Repeat { times: axes.all()[axis].size, operand: None, source: source_line(&repeat) })
+            .filter(|_| !flow.readers(array.position).any(is_reduce))
     })
 }
 
