@@ -20,7 +20,7 @@ use tilewise_hlo::{
 };
 use tilewise_memory::Machine;
 
-/// The readers of so many of the largest are looked at.
+/// The largest arrays whose readers are looked at.
 const MOST_ARRAYS: usize = 64;
 
 /// Repeats matter from this part of the program's bytes on.
