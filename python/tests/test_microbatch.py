@@ -404,6 +404,7 @@ REFUSED = [
     (normalized, "what follows from all of the batch"),
     (lambda params, x: x[: ROWS // 2] - x[ROWS // 2 :], "a part of the batch is taken"),
     (lambda params, x: x[jnp.arange(ROWS)[::-1], LABELS], "samples are looked up in one another"),
+    (lambda params, x: x[jnp.broadcast_to(jnp.arange(1), (ROWS,)), LABELS], "samples are looked up in one another"),
     (lambda params, x: jnp.sort(x, 0), "`sort` goes along the batch"),
     (lambda params, x: x.max(0), "`reduce_max` goes over the batch"),
     (lambda params, x: jnp.cumsum(x, 0), "`cumsum` goes along the batch"),

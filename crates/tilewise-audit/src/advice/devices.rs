@@ -46,6 +46,10 @@ impl<'m> Devices<'m> {
         }
         let (mut divided, mut gathered, mut joins) = (HashSet::default(), HashSet::default(), HashSet::default());
         let (mut own, mut gathers, mut mesh_axis, mut has_groups) = (Vec::new(), Vec::new(), None, false);
+        let mut fusions: HashMap<usize, Instruction<'m>> = HashMap::default();
+        for at in program.module.instructions().filter(|at| at.opcode() == Opcode::Fusion) {
+            fusions.extend(at.calls().filter_map(|call| Some((call.computation()?.index(), at))));
+        }
         for at in program.module.instructions() {
             let operands = || at.operand_indices().flatten().filter_map(|operand| program.module.instruction(operand));
             let along = |of: &Instruction<'_>| -> Vec<AxisId> {
@@ -55,7 +59,7 @@ impl<'m> Devices<'m> {
             let is_own = match at.opcode() {
                 Opcode::AllGather | Opcode::AllGatherStart => {
                     let parts: Vec<AxisId> = operands().flat_map(|operand| along(&operand)).collect();
-                    if operands().all(|operand| is_computed(program, operand)) {
+                    if operands().all(|operand| is_computed(program, operand, &fusions)) {
                         gathered.extend(along(&at));
                     }
                     divided.extend(parts);
@@ -125,9 +129,7 @@ impl<'m> Devices<'m> {
         let (at, leaf) = program.flow.told(array.position)?;
         program.flow.axes().of_array(&at, leaf).position(|of| of.iter().any(|axis| self.gathered.contains(axis)))
     }
-}
 
-impl<'m> Devices<'m> {
     /// The collective that gathers a dimension of an array.
     pub(crate) fn gather(
         &self,
@@ -153,7 +155,11 @@ fn parts(parameter: &Instruction<'_>) -> Vec<u64> {
 
 /// Whether a value is more than an argument, or a part of one, in another type or layout; one that a loop is given counts as
 /// an argument.
-fn is_computed(program: &ProgramModel<'_>, value: Instruction<'_>) -> bool {
+fn is_computed<'m>(
+    program: &ProgramModel<'m>,
+    value: Instruction<'m>,
+    fusions: &HashMap<usize, Instruction<'m>>,
+) -> bool {
     let passes = |at: &Instruction<'_>| {
         passes_on(at)
             || matches!(
@@ -171,8 +177,9 @@ fn is_computed(program: &ProgramModel<'_>, value: Instruction<'_>) -> bool {
     for _ in 0..MOST_FOLLOWED {
         if at.opcode() == Opcode::Parameter {
             // The parameter of a fusion is an operand of that.
-            let caller =
-                at.parameter_number().and_then(|number| fused_into(program, &at)?.operand_indices().nth(number)?);
+            let caller = at
+                .parameter_number()
+                .and_then(|number| fusions.get(&at.computation().index())?.operand_indices().nth(number)?);
             match caller.and_then(|operand| program.module.instruction(operand)) {
                 Some(operand) => at = operand,
                 None => return false,
@@ -196,16 +203,6 @@ fn is_computed(program: &ProgramModel<'_>, value: Instruction<'_>) -> bool {
         at = operand;
     }
     true
-}
-
-/// The fusion that an instruction is part of.
-fn fused_into<'m>(program: &ProgramModel<'m>, at: &Instruction<'m>) -> Option<Instruction<'m>> {
-    let own = at.computation().index();
-    let calls_it = |caller: &Instruction<'m>| {
-        caller.opcode() == Opcode::Fusion
-            && caller.calls().filter_map(|call| call.computation()).any(|called| called.index() == own)
-    };
-    program.module.instructions().find(calls_it)
 }
 
 /// The axes of the sums that a value is made of.

@@ -243,7 +243,8 @@ class Program:
         eqn, reads = self._made.get(at, (None, []))
         name = eqn.primitive.name if eqn else None
         if name == "iota":
-            return bool(eqn.params["dimension"] == along)
+            # One number for all samples may be broadcast.
+            return bool(eqn.params["dimension"] == along and self.avals[at].shape[along] == self.samples)
         if name == "broadcast_in_dim":
             places = list(eqn.params["broadcast_dimensions"])
             return along in places and self._is_count(reads[0], places.index(along))

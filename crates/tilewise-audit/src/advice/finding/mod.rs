@@ -1,18 +1,20 @@
 //! Findings behind recommendations, as data. `tilewise-report` has the words for each.
 
 mod arrays;
+mod copies;
 mod kernels;
 mod machines;
 mod messages;
 mod stacks;
 
 pub use arrays::{
-    Alike, AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay,
-    ConvertedArguments, CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint,
-    KeptByLoop, KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, OtherParts, PaddedColumns,
-    PaddedHeads, Parameter, PickedRows, PinnedOrder, Repeated, RepeatedLayers, RequestedLayout, RowOperation,
-    RowsOfFew, SampleGradients, ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
+    AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
+    CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop,
+    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, OtherParts, PaddedColumns, PaddedHeads,
+    Parameter, PickedRows, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients,
+    ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
 };
+pub use copies::{Alike, Repeated};
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
 pub use messages::{

@@ -29,8 +29,11 @@ const MUCH: u64 = 8;
 /// An array that is spread over more than this is a bias or a weight, not a repeated operand.
 const MOST: u64 = 64;
 
-/// Where parts of it are read, it may be one.
+/// The most repeats of an array of which parts are read: its source is as well read in parts, a bias too.
 const MOST_SLICED: u64 = 1 << 16;
+
+/// Maximum number of axes along which repeats are followed.
+const MOST_AXES: usize = 64;
 
 /// Maximum number of repeats that are followed.
 const MOST_REPEATS: usize = 8;
@@ -135,7 +138,7 @@ fn follows_from_repeated(
     let own: Vec<AxisId> = axes.of_array(&at, leaf).flatten().copied().collect();
     own.into_iter().filter(|axis| (2..=MOST_SLICED).contains(&axes.all()[*axis].size)).find_map(|axis| {
         let leaves = |at: usize| (0..axes.leaves(at)).map(move |leaf| (at, leaf));
-        let is_full = differing.len() > MOST_REPEATS * MOST_REPEATS;
+        let is_full = differing.len() >= MOST_AXES;
         let differs = differing.entry(axis).or_insert_with(|| {
             let events = || axes.events(axis).iter();
             let is_repeated = events().any(|event| event.kind == EventKind::Made(FactorKind::Repeat));
