@@ -69,7 +69,7 @@ pub(super) fn edited_lines(
 /// Whether a change takes apart a few lines of one function.
 fn is_rewrite(finding: &Finding) -> bool {
     match finding {
-        Finding::AllPairs(_) | Finding::Logits(_) | Finding::ClassLogits(_) => true,
+        Finding::AllPairs(_) | Finding::Blocks(_) | Finding::Logits(_) | Finding::ClassLogits(_) => true,
         Finding::LargeDimension(found) => {
             found.gradients == GradientSums::OfEach || found.is_made || found.joint.is_some()
         }

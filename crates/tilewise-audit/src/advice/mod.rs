@@ -1,6 +1,7 @@
 //! Changes that reduce a program's memory, and the reasons for its copies: findings as data.
 
 mod as_evidence;
+mod blocks;
 mod call_stacks;
 mod change;
 mod copy_reasons;

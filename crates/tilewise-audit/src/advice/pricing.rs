@@ -1,6 +1,7 @@
 //! Prices proposals by planning the program's memory again, and selects those worth showing.
 
 use super::{
+    blocks::blocks,
     change::Change,
     edited_lines::{Stacks, edited_lines},
     finding::{Finding, GradientSums, OfStep},
@@ -97,6 +98,17 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         };
         kept.extend(divided(program, much));
     }
+    // Without a better change, the lines of the largest array in blocks.
+    if kept.is_empty()
+        || program.is_too_large()
+            && !program.fits_without(freed(&kept.iter().map(|(_, proposal)| proposal).collect::<Vec<_>>()))
+    {
+        let much = |proposal: &Proposal| {
+            Some(saved(&kept, proposal).saturating_sub(together))
+                .filter(|freed| *freed > program.total_bytes / WORTH_TAKING_APART)
+        };
+        kept.extend(blocks(program, much));
+    }
     let stacks = Stacks::of(program.module);
     let said = |(saved, proposal): (u64, Proposal)| {
         let takes_apart = matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
@@ -179,7 +191,7 @@ fn is_of_whole_batch(proposal: &Proposal) -> bool {
 
 /// Whether some rows are computed at a time.
 fn is_of_rows(proposal: &Proposal) -> bool {
-    matches!(&proposal.finding, Finding::AllPairs(_) | Finding::ClassLogits(_))
+    matches!(&proposal.finding, Finding::AllPairs(_) | Finding::Blocks(_) | Finding::ClassLogits(_))
 }
 
 /// Whether a program with a gradient is rewritten, and recomputes like a checkpoint; it comes last if the other

@@ -136,8 +136,9 @@ fn repeated(change: &Recommendation, all: &[Forward]) -> Option<f64> {
             Some(path) => sum(&|one| is_of_layers(&one.name, path)),
             None => sum(&|_| true),
         },
+        Finding::Blocks(found) if !found.has_gradient => Some(0.0),
         // The chunks are behind a checkpoint.
-        Finding::Logits(_) | Finding::ClassLogits(_) => {
+        Finding::Logits(_) | Finding::ClassLogits(_) | Finding::Blocks(_) => {
             let line = change.array.as_ref()?.source.as_ref()?;
             sum(&|one| one.source.as_ref() == Some(line))
         }

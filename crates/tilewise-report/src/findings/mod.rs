@@ -3,6 +3,7 @@
 mod alike;
 mod all_pairs;
 mod attention;
+mod blocks;
 mod cache;
 mod checkpoint;
 mod chunk;
@@ -229,6 +230,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::KeptByLoop(finding) => checkpoint::of_loop(finding, about),
         Finding::StackedCache(finding) => stacked_cache::words(finding, about),
         Finding::AllPairs(finding) => all_pairs::words(finding, about),
+        Finding::Blocks(finding) => blocks::words(finding, about),
         Finding::Alike(finding) => alike::words(finding, about),
         Finding::ClassLogits(finding) => class_logits::words(finding, about),
         Finding::Logits(finding) => logits::words(finding, about),

@@ -1,7 +1,7 @@
 //! Joins of a batch's samples: parts of it then compute something else, and aren't offered.
 
 use super::advice::{MIB, advice, code, kind, sentence};
-use tilewise_audit::recommendation::Saving;
+use tilewise_audit::recommendation::{Saving, finding::Finding};
 
 /// 1024 samples with 16384 features each, of which `lines` make the result, `out`.
 pub(crate) fn program(lines: &str, out: &str) -> String {
@@ -28,9 +28,11 @@ ENTRY main (x.1: f32[1024,256], mask.1: f32[1024], w.1: f32[256,16384]) -> {out}
 /// The words for parts that end before the result.
 pub(crate) const JOINED: &str = " in parts, up to where their results are joined";
 
+/// What is said of parts of the program first; parts of a few lines aside.
 pub(crate) fn first(text: &str) -> Option<String> {
     let found = advice(text);
-    found.iter().find(|piece| kind(piece) == ("chunk", "value")).map(sentence)
+    let parts = found.iter().filter(|piece| !matches!(piece.finding, Finding::Blocks(_)));
+    parts.filter(|piece| kind(piece) == ("chunk", "value")).map(sentence).next()
 }
 
 #[test]
@@ -279,7 +281,8 @@ ENTRY main (x.1: f32[8192,50], y.1: f32[8192,50]) -> f32[8192] {{
     };
     let summed = text("ROOT r = f32[8192]{0:T(1024)} reduce(e, zero), dimensions={1}, to_apply=add");
     let found = advice(&summed);
-    assert!(sentence(&found[0]).starts_with("Compute [8192,8192] in blocks of rows"), "{}", sentence(&found[0]));
+    let by_rows = "Compute [8192,8192] in 16 blocks along dimension 0 (8,192 rows of `x`)";
+    assert!(sentence(&found[0]).starts_with(by_rows), "{}", sentence(&found[0]));
     assert!(!sentence(&found[0]).contains("vocabulary"));
     let of_all = |target: &str| {
         text(&format!("ROOT r = f32[8192]{{0:T(1024)}} custom-call(e), custom_call_target=\"{target}\""))
@@ -287,7 +290,7 @@ ENTRY main (x.1: f32[8192,50], y.1: f32[8192,50]) -> f32[8192] {{
     assert!(advice(&of_all("Cholesky")).is_empty());
     // Rows are ranked one by one.
     let ranked = advice(&of_all("TopK"));
-    assert!(sentence(&ranked[0]).starts_with("Compute [8192,8192] in blocks of rows"), "{}", sentence(&ranked[0]));
+    assert!(sentence(&ranked[0]).starts_with(by_rows), "{}", sentence(&ranked[0]));
 }
 
 /// Scores of all heads, 64 MiB, and of each of four, 256 MiB in either order: a sixteenth is needed at once.

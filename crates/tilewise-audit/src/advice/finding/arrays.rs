@@ -245,6 +245,24 @@ pub struct AllPairs {
     pub has_gradient: bool,
 }
 
+/// A large array, the lines of which can make and read a block of rows at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Blocks {
+    /// Number of rows.
+    pub size: u64,
+    /// Their dimension of the array.
+    pub dimension: usize,
+    /// The argument whose rows they are; `None` if unknown.
+    pub of: Option<String>,
+    /// Blocks to compute it in.
+    pub blocks: u64,
+    /// Number of sums over all rows.
+    pub sums: usize,
+    /// Whether the backward pass reads it, which computes each block again.
+    pub has_gradient: bool,
+}
+
 /// Repeated layers, and the bytes that the largest of them keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

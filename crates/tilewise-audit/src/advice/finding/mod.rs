@@ -8,11 +8,11 @@ mod messages;
 mod stacks;
 
 pub use arrays::{
-    AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments,
-    CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint, KeptByLoop,
-    KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, OtherParts, PaddedColumns, PaddedHeads,
-    Parameter, PickedRows, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew, SampleGradients,
-    ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
+    AllPairs, ArrayName, AttentionScores, BatchedGraphs, Blocks, Checkpointed, ClassLogits, ColumnsWay,
+    ConvertedArguments, CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint,
+    KeptByLoop, KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, OtherParts, PaddedColumns,
+    PaddedHeads, Parameter, PickedRows, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
+    SampleGradients, ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
 };
 pub use copies::{Alike, Repeated};
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
@@ -80,6 +80,8 @@ pub enum Finding {
     Alike(Alike),
     /// A matrix of all pairs is held at once.
     AllPairs(AllPairs),
+    /// A large array is held at once, though a block of its rows is enough.
+    Blocks(Blocks),
     /// Layers that repeat keep values for the backward pass.
     RepeatedLayers(RepeatedLayers),
     /// A message without names lists this many equal arrays: one of each layer, if a gradient keeps them.
@@ -150,6 +152,7 @@ impl Finding {
             | Self::ClassLogits(_)
             | Self::AttentionScores(_)
             | Self::AllPairs(_)
+            | Self::Blocks(_)
             | Self::ShuffledRows(_)
             | Self::BatchedGraphs(_)
             | Self::LargeDimension(_) => Change::Chunk,

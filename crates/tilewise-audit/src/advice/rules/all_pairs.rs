@@ -3,6 +3,7 @@
 
 use crate::{
     advice::{
+        blocks::blocks_of,
         change::Target,
         evidence::Evidence,
         finding::{AllPairs, Finding},
@@ -23,6 +24,9 @@ const BLOCKS: u64 = 16;
 const ROWS: u64 = 1024;
 /// Pairs of fewer rows than this don't fill a memory.
 const ROWS_OF_SOFTMAX: u64 = 128;
+
+/// Blocks that free less by this part are as good.
+const AS_MUCH: u64 = 8;
 
 /// Custom calls that rank the numbers of a row.
 const RANKING: &[&str] = &["TopK", "PartialReduce", "ApproxTopK"];
@@ -108,7 +112,13 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     }
     let finding = AllPairs { rows, columns, blocks: BLOCKS, has_gradient: program.has_gradient };
     let proposal = Proposal::new(Finding::AllPairs(finding), Target::Value, program.advised(largest)).bound();
-    Some(proposal.at_most(alike().map(|array| (array.buffer, array.bytes / BLOCKS))))
+    let proposal = proposal.at_most(alike().map(|array| (array.buffer, array.bytes / BLOCKS)));
+    // Rows that are known to need no other one come first.
+    let freed = |proposal: &Proposal| program.total_bytes.saturating_sub(program.total_with([&proposal.buffers]));
+    let all = freed(&proposal);
+    let as_much = |other: &Proposal| Some(freed(other)).filter(|freed| *freed >= all - all / AS_MUCH);
+    let known = if of_scores.is_none() { blocks_of(program, largest, as_much) } else { None };
+    Some(known.map_or(proposal, |(_, known)| known))
 }
 
 /// The axes that an array has twice.

@@ -169,7 +169,30 @@ impl Axes {
     }
 
     pub(super) fn of(module: &Module) -> Self {
-        relate::axes(module)
+        relate::axes(module, &|_| false)
+    }
+
+    /// The axes of a module in which arrays of instructions that are apart, by their indices, have axes of their own at each reader:
+    /// dimensions of other arrays that are one only by way of these are several.
+    ///
+    /// ```
+    /// # use tilewise_hlo::{Module, dataflow::{Axes, Dataflow}};
+    /// let module = Module::parse("\
+    /// ENTRY main {
+    ///   x = f32[8,4] parameter(0)
+    ///   ROOT pairs = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+    /// }")?;
+    /// let of_pairs = |axes: &Axes| {
+    ///     let pairs = module.instruction(1).unwrap();
+    ///     axes.of_dimension(&pairs, 0, 0) == axes.of_dimension(&pairs, 0, 1)
+    /// };
+    /// assert!(of_pairs(Dataflow::new(&module).axes()));
+    /// assert!(!of_pairs(&Axes::apart(&module, &|at| at == 0)));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn apart(module: &Module, is_apart: &dyn Fn(usize) -> bool) -> Self {
+        relate::axes(module, is_apart)
     }
 }
 

@@ -20,9 +20,9 @@ use crate::{
 
 use super::{Axes, Axis, Event, Form, number};
 
-/// The axes of a module.
-pub(super) fn axes(module: &Module) -> Axes {
-    let mut builder = Builder::new(module);
+/// The axes of a module; arrays of instructions that are apart have axes of their own at each reader.
+pub(super) fn axes(module: &Module, is_apart: &dyn Fn(usize) -> bool) -> Axes {
+    let mut builder = Builder::new(module, is_apart);
     for instruction in module.instructions() {
         builder.relate(&instruction);
     }
@@ -34,8 +34,9 @@ pub(super) fn axes(module: &Module) -> Axes {
 /// The parameters of a computation by number, and its root, by their indices.
 type Ends = (Vec<usize>, Option<usize>);
 
-struct Builder<'m> {
+struct Builder<'m, 'a> {
     module: &'m Module,
+    is_apart: &'a dyn Fn(usize) -> bool,
     axes: Axes,
     classes: Classes,
     /// The events along each node's class.
@@ -52,8 +53,8 @@ struct Builder<'m> {
     read: HashSet<usize>,
 }
 
-impl<'m> Builder<'m> {
-    fn new(module: &'m Module) -> Self {
+impl<'m, 'a> Builder<'m, 'a> {
+    fn new(module: &'m Module, is_apart: &'a dyn Fn(usize) -> bool) -> Self {
         let (mut axes, mut classes) = (Axes::default(), Classes::default());
         let mut known: HashMap<&'m str, u32> = HashMap::default();
         for instruction in module.instructions() {
@@ -70,7 +71,7 @@ impl<'m> Builder<'m> {
         }
         axes.edges = Edges::new(axes.instructions.iter().map(|(_, form)| axes.forms[*form as usize].leaves.len()));
         let (events, computations, starts, handed, pieces, factors, edges, read) = Default::default();
-        Self { module, axes, classes, events, computations, starts, handed, pieces, factors, edges, read }
+        Self { module, is_apart, axes, classes, events, computations, starts, handed, pieces, factors, edges, read }
     }
 
     fn form(&self, instruction: usize) -> &Form {
@@ -80,6 +81,17 @@ impl<'m> Builder<'m> {
     /// The node of the first dimension of a leaf.
     fn slot(&self, instruction: usize, leaf: usize) -> u32 {
         self.axes.instructions[instruction].0 + self.form(instruction).slots_before[leaf]
+    }
+
+    /// The node of the first dimension of a leaf, as a reader of it has it.
+    fn slot_read(&mut self, instruction: usize, leaf: usize, is_operand: bool) -> u32 {
+        if !is_operand || !(self.is_apart)(instruction) {
+            return self.slot(instruction, leaf);
+        }
+        let sizes = self.form(instruction).leaves[leaf].bounds.clone();
+        let first = number(self.classes.len());
+        sizes.iter().for_each(|size| _ = self.classes.add(*size));
+        first
     }
 
     /// Relates `count` leaves of one instruction, from `from` on, to those of another, from `to` on, which follow from
@@ -93,7 +105,7 @@ impl<'m> Builder<'m> {
             let is_alike = left == right;
             let sizes = left.clone();
             self.edges.push(edge);
-            if !is_alike {
+            if !is_alike || (self.is_apart)(one) {
                 continue;
             }
             let (left, right) = (self.slot(one, from + k), self.slot(other, to + k));
@@ -242,22 +254,22 @@ impl<'m> Builder<'m> {
             arrays.push((operand, 0));
         }
         arrays.extend(leaves.map(|leaf| (result, leaf)));
+        let slots: Vec<u32> = arrays.iter().map(|(at, leaf)| self.slot_read(*at, *leaf, *at != result)).collect();
         let mut factors = std::mem::take(&mut self.factors);
         let of_arrays: Vec<&Array> = arrays.iter().map(|(at, leaf)| &self.form(*at).leaves[*leaf]).collect();
         add_factors(at, opcode, &of_arrays, operands.len(), &mut factors);
-        self.apply(at.index(), &arrays, &factors);
+        self.apply(at.index(), &slots, &factors);
         self.factors = factors;
     }
 
-    fn apply(&mut self, instruction: usize, arrays: &[(usize, usize)], factors: &Factors) {
+    fn apply(&mut self, instruction: usize, slots: &[u32], factors: &Factors) {
         let mut nodes: Vec<Option<u32>> = vec![None; factors.factors().len()];
         for places in
             factors.places().chunk_by(|one, other| (one.array, one.dimension) == (other.array, other.dimension))
         {
             steps::take(1);
             let Some(first) = places.first() else { continue };
-            let (at, leaf) = arrays[first.array];
-            let slot = self.slot(at, leaf) + number(first.dimension);
+            let slot = slots[first.array] + number(first.dimension);
             let united = if let [place] = places {
                 match nodes[place.factor] {
                     Some(node) => self.classes.unite(&[slot], &[node]),
@@ -364,7 +376,7 @@ impl<'m> Builder<'m> {
     /// Notes the parts of dimensions that a `pad` or a `slice` has.
     fn note_pieces(&mut self, at: &Instruction<'_>) {
         let (this, operand) = (at.index(), at.operand_indices().next().flatten());
-        let Some(operand) = operand else { return };
+        let Some(operand) = operand.filter(|operand| !(self.is_apart)(*operand)) else { return };
         if [operand, this].iter().any(|at| self.form(*at).leaves.len() != 1) {
             return;
         }

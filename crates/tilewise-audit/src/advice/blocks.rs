@@ -1,0 +1,414 @@
+//! A large array inside the program whose readers need one part of it at a time: the lines that make and read it can take a block
+//! of its rows after another. A region is such an array with those that it is made of or that are made of it, as large as its
+//! blocks or larger, in one computation; along one axis of it, positions may meet in nothing but sums that leave it.
+
+use super::{
+    change::Target,
+    finding::{Blocks, Finding},
+    program::{LiveArray, ProgramModel},
+    rule::Proposal,
+};
+use crate::program::{Carry, elements, is_backward, name, op_name, scores};
+use foldhash::{HashMap, HashSet};
+use std::cmp::Reverse;
+use tilewise::Shape;
+use tilewise_hlo::{
+    Computation, Instruction, Opcode,
+    dataflow::{Axes, AxisId, EventKind, FactorKind, Reached, Use},
+};
+
+/// The array matters from this part of the program's bytes on.
+const MUCH: u64 = 4;
+/// Most blocks: what remains of a sixteenth is seldom the largest.
+const BLOCKS: u64 = 16;
+/// Rows that have a name may free less by this part.
+const NAMED: u64 = 8;
+/// Fewer places aren't rows.
+const ROWS: u64 = 8;
+/// Maximum depth of fusions in fusions, and of loops in loops.
+const DEPTH: usize = 8;
+
+/// The best blocks of the largest array at the peak, with the bytes that they free, if `enough` gives them.
+pub(super) fn blocks(program: &ProgramModel<'_>, enough: impl Fn(&Proposal) -> Option<u64>) -> Option<(u64, Proposal)> {
+    let largest = program.peak_temporaries().max_by_key(|array| array.bytes)?;
+    // Scores are for kernels of attention.
+    if largest.bytes < program.total_bytes / MUCH || scores(program.module, 1).contains_key(&largest.elements()) {
+        return None;
+    }
+    blocks_of(program, largest, enough)
+}
+
+/// The best blocks of an array.
+pub(super) fn blocks_of(
+    program: &ProgramModel<'_>,
+    largest: &LiveArray<'_>,
+    enough: impl Fn(&Proposal) -> Option<u64>,
+) -> Option<(u64, Proposal)> {
+    let (at, leaf) = program.flow.told(largest.position)?;
+    let area = Area::of(program, at.computation(), largest.elements() / BLOCKS)?;
+    let mut own: Vec<AxisId> = area.axes.of_array(&at, leaf).flatten().copied().collect();
+    own.retain(|axis| area.axes.all()[*axis].size >= ROWS);
+    let regions = own.into_iter().filter_map(|axis| Region::of(&area, (&at, leaf), axis));
+    let found = regions.filter_map(|region| {
+        let proposal = region.proposal(largest)?;
+        let has_name = matches!(&proposal.finding, Finding::Blocks(Blocks { of: Some(_), .. }));
+        Some((enough(&proposal)?, has_name, region.sums.len(), proposal))
+    });
+    // Rows of an argument before others, unless those free much more; rows that are put together need no sums; among equals, the
+    // outermost axis comes first.
+    let worth = |(freed, has_name, sums, _): &(u64, bool, usize, Proposal)| {
+        (if *has_name { freed.saturating_add(freed / NAMED) } else { *freed }, Reverse(*sums))
+    };
+    let best = found.reduce(|best, other| if worth(&other) > worth(&best) { other } else { best });
+    best.map(|(freed, .., proposal)| (freed, proposal))
+}
+
+/// A computation with those that it fuses.
+struct Area<'p, 'm> {
+    program: &'p ProgramModel<'m>,
+    computation: Computation<'m>,
+    /// All instructions, by their indices.
+    all: HashMap<usize, Instruction<'m>>,
+    /// Instructions that have one value: parameters of fused computations and what is passed for them, results and what gives them.
+    same: Vec<(usize, usize)>,
+    /// Values that are there before: parameters, results of loops, and their copies.
+    given: HashSet<usize>,
+    /// Fewest elements of a large array.
+    least: u64,
+    /// Its axes: rows and columns of a matrix of pairs are two, though one small array has both.
+    axes: Axes,
+}
+
+impl<'p, 'm> Area<'p, 'm> {
+    fn of(program: &'p ProgramModel<'m>, computation: Computation<'m>, least: u64) -> Option<Self> {
+        let (all, same, given, axes) = Default::default();
+        let mut area = Self { program, computation, all, same, given, least, axes };
+        area.add(computation, None, DEPTH)?;
+        let is_new = |at: &&Instruction<'m>| !area.given.contains(&at.index());
+        let large = area.all.values().filter(is_new).filter(|at| area.leaves(at).next().is_some());
+        let large: HashSet<usize> = large.map(|at| at.index()).collect();
+        let leaves = large
+            .iter()
+            .filter_map(|at| area.all.get(at))
+            .flat_map(|at| area.leaves(at).map(|leaf| (at.index(), leaf)));
+        let follows = area.following(program.flow.axes(), leaves);
+        let is_own = |at: usize| !area.given.contains(&at) && (large.contains(&at) || follows.has_any(at));
+        area.axes = Axes::apart(program.module, &|at| !area.all.contains_key(&at) || !is_own(at));
+        Some(area)
+    }
+
+    /// The leaves of an instruction's result that are large.
+    fn leaves(&self, at: &Instruction<'m>) -> impl Iterator<Item = usize> + use<> {
+        let shape = at.shape();
+        let arrays = shape.iter().flat_map(|shape| shape.leaves()).enumerate();
+        let is_large = |array: &Shape| array.bounds().is_some_and(|bounds| elements(&bounds) >= self.least);
+        arrays.filter(|(_, (_, array))| is_large(array)).map(|(leaf, _)| leaf).collect::<Vec<_>>().into_iter()
+    }
+
+    /// The arrays that follow from others, in one turn of a loop.
+    fn following(&self, axes: &Axes, from: impl IntoIterator<Item = (usize, usize)>) -> Reached {
+        let end = self.computation.root().map(|root| root.index());
+        axes.reach(from, &|at| Some(at) == end)
+    }
+
+    /// Adds a computation, and the fusion that calls it; `None` if fusions are nested too deeply.
+    fn add(&mut self, computation: Computation<'m>, fusion: Option<Instruction<'m>>, depth: usize) -> Option<()> {
+        for at in computation.instructions() {
+            self.all.insert(at.index(), at);
+            let mut operands = at.operand_indices().flatten();
+            let is_given = match (at.opcode(), fusion) {
+                (Opcode::Parameter, Some(fusion)) => {
+                    let passed = fusion.operand_indices().nth(at.parameter_number()?).flatten()?;
+                    self.same.push((passed, at.index()));
+                    self.given.contains(&passed)
+                }
+                (Opcode::Parameter | Opcode::While | Opcode::Constant, _) => true,
+                (
+                    Opcode::Copy | Opcode::CopyStart | Opcode::CopyDone | Opcode::Bitcast | Opcode::GetTupleElement,
+                    _,
+                ) => operands.next().is_some_and(|of| self.given.contains(&of)),
+                _ => false,
+            };
+            if is_given {
+                self.given.insert(at.index());
+            }
+            if at.opcode() == Opcode::Fusion {
+                for called in at.calls().filter_map(|call| call.computation()) {
+                    self.add(called, Some(at), depth.checked_sub(1)?)?;
+                    self.same.extend(called.root().map(|root| (root.index(), at.index())));
+                }
+            }
+        }
+        Some(())
+    }
+}
+
+/// Arrays that are computed in blocks along an axis.
+struct Region<'a, 'p, 'm> {
+    area: &'a Area<'p, 'm>,
+    axis: AxisId,
+    /// The instructions that make them.
+    made: HashSet<usize>,
+    /// The instructions that add positions up, or reduce them otherwise.
+    sums: Vec<Instruction<'m>>,
+}
+
+impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
+    /// `None` unless each block follows from the region's own block, and from arrays that are there before.
+    fn of(area: &'a Area<'p, 'm>, (largest, leaf): (&Instruction<'m>, usize), axis: AxisId) -> Option<Self> {
+        let mut region = Self { area, axis, made: HashSet::default(), sums: Vec::new() };
+        let is_new = |at: &&Instruction<'m>| !area.given.contains(&at.index());
+        let large = area.all.values().filter(is_new).filter(|at| region.leaves(at).next().is_some());
+        let large: HashSet<usize> = large.map(|at| at.index()).collect();
+        let made = connected(area, &large, largest.index());
+        // Of two dimensions of one array, even a small one such as products of all pairs, one would be whole.
+        let is_paired = |at: &Instruction<'m>| {
+            (0..area.axes.leaves(at.index())).any(|leaf| region.dimensions(at, leaf).nth(1).is_some())
+        };
+        let is_alike = |at: &usize| area.all.get(at).is_some_and(keeps_places);
+        let has_it = region.leaves(largest).any(|has| has == leaf);
+        if !has_it || !made.iter().all(is_alike) || area.all.values().any(is_paired) {
+            return None;
+        }
+        region.made = made;
+        region.has_no_meeting().then_some(region)
+    }
+
+    /// The dimensions of an array that have the axis.
+    fn dimensions(&self, at: &Instruction<'m>, leaf: usize) -> impl Iterator<Item = usize> {
+        let all = self.area.axes.of_array(at, leaf).enumerate();
+        all.flat_map(|(dimension, axes)| axes.iter().filter(|axis| **axis == self.axis).map(move |_| dimension))
+    }
+
+    /// The leaves of an instruction's result that have the axis, and are large.
+    fn leaves(&self, at: &Instruction<'m>) -> impl Iterator<Item = usize> {
+        let leaves = self.area.leaves(at).filter(|leaf| self.dimensions(at, *leaf).next().is_some());
+        leaves.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Its arrays: instructions with leaves.
+    fn arrays(&self) -> impl Iterator<Item = (usize, usize)> {
+        let made = self.made.iter().filter_map(|at| self.area.all.get(at));
+        made.flat_map(|at| self.leaves(at).map(|leaf| (at.index(), leaf)))
+    }
+
+    /// Whether positions only meet in sums that nothing in the region reads, but for the backward pass of forward sums. Notes the sums.
+    fn has_no_meeting(&mut self) -> bool {
+        let (area, axes) = (self.area, &self.area.axes);
+        let of_region = area.following(axes, self.arrays());
+        let (mut forward, mut backward) = (Vec::new(), Vec::new());
+        for event in axes.events(self.axis) {
+            let Some(at) = area.all.get(&event.instruction) else { continue };
+            let reads = |is: &dyn Fn(usize) -> bool| at.operand_indices().flatten().any(is);
+            let reads_it = reads(&|of| self.made.contains(&of));
+            let is_met = match event.kind {
+                EventKind::Made(FactorKind::Repeat) => false,
+                EventKind::Made(_) if self.made.contains(&at.index()) && at.opcode() != Opcode::Iota => return false,
+                EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) if reads_it => {
+                    if !matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Reduce) {
+                        return false;
+                    }
+                    self.sums.push(*at);
+                    true
+                }
+                EventKind::Ends(_) if self.picks_by_number(at) => false,
+                EventKind::Ends(_) | EventKind::Mixed if reads_it || self.made.contains(&at.index()) => return false,
+                EventKind::Ends(_) | EventKind::Mixed => reads(&|of| of_region.has_any(of)),
+                _ => false,
+            };
+            if is_met {
+                if is_of_backward(at) { backward.push(at.index()) } else { forward.push(at.index()) }
+            }
+        }
+        let leaves = |at: usize| (0..axes.leaves(at)).map(move |leaf| (at, leaf));
+        let after = |sums: Vec<usize>| area.following(axes, sums.into_iter().flat_map(leaves));
+        let (after, after_backward) = (after(forward), after(backward));
+        let is_late = |at: &usize| area.all.get(at).is_some_and(is_of_backward);
+        self.arrays().all(|(at, leaf)| !after_backward.has(at, leaf) && (!after.has(at, leaf) || is_late(&at)))
+    }
+
+    /// Whether a gather picks elements of each position's own row: by several numbers, one of them the position's.
+    fn picks_by_number(&self, at: &Instruction<'m>) -> bool {
+        let Some(numbers) = at.gather_dimensions().filter(|numbers| numbers.indexed.len() > 1) else { return false };
+        let has_it = |at: Instruction<'m>, is: fn(&[AxisId], &AxisId) -> bool| {
+            self.area.axes.of_array(&at, 0).any(|of| is(of, &self.axis))
+        };
+        let mut operands = at.operands().map(|of| of.instruction());
+        let [Some(Some(array)), Some(Some(indices))] = [operands.next(), operands.next()] else { return false };
+        let indexed = numbers.indexed.iter().map(|number| self.area.axes.of_dimension(&array, 0, *number));
+        let is_numbered = indexed.into_iter().any(|of| of.contains(&self.axis));
+        is_numbered && has_it(indices, |of, axis| of.contains(axis))
+    }
+
+    /// The proposal, if the largest array needn't be whole.
+    fn proposal(&self, largest: &LiveArray<'m>) -> Option<Proposal> {
+        let program = self.area.program;
+        let size = self.area.axes.all()[self.axis].size;
+        let blocks = (2..=BLOCKS).rev().find(|blocks| size.is_multiple_of(*blocks))?;
+        let of_blocks: Vec<&LiveArray<'m>> = program.temporaries().filter(|array| self.is_in_blocks(array)).collect();
+        if !of_blocks.iter().any(|array| array.position == largest.position) {
+            return None;
+        }
+        let has_gradient = self.made.iter().any(|at| self.area.all.get(at).is_some_and(is_of_backward));
+        let (at, leaf) = program.flow.told(largest.position)?;
+        let dimension = self.dimensions(&at, leaf).next()?;
+        let of = self.argument_of_rows(program.flow.axes().of_dimension(&at, leaf, dimension));
+        let finding = Blocks { size, dimension, of, blocks, sums: self.sums.len(), has_gradient };
+        let proposal = Proposal::new(Finding::Blocks(finding), Target::Value, program.advised(largest)).bound();
+        Some(proposal.at_most(of_blocks.iter().map(|array| (array.buffer, array.bytes / blocks))))
+    }
+
+    /// Whether an array is made in the region, has the axis, and is read within its computation alone.
+    fn is_in_blocks(&self, array: &LiveArray<'m>) -> bool {
+        let program = self.area.program;
+        let Some((at, leaf)) = program.flow.told(array.position) else { return false };
+        let is_made = self.made.contains(&at.index()) && at.computation() == self.area.computation;
+        let has_it = || self.leaves(&at).any(|has| has == leaf);
+        let is_near = |found: Use| match found {
+            Use::Read(op) => program.flow.instruction(op).is_some_and(|reader| {
+                reader.computation() == self.area.computation
+                    && !matches!(reader.opcode(), Opcode::While | Opcode::Call | Opcode::Conditional)
+            }),
+            _ => false,
+        };
+        is_made && has_it() && program.flow.readers(array.position).all(is_near)
+    }
+
+    /// The name of the nearest argument that begins with one of these axes of the program, and that the region reads; in a loop, of
+    /// its initial value.
+    fn argument_of_rows(&self, rows: &[AxisId]) -> Option<String> {
+        let read =
+            self.made.iter().filter_map(|at| self.area.all.get(at)).flat_map(|at| at.operand_indices().flatten());
+        let mut read: Vec<usize> = read.filter(|at| !self.made.contains(at)).collect();
+        read.sort_unstable();
+        read.dedup();
+        self.argument(rows, read, DEPTH)
+    }
+
+    fn argument(&self, rows: &[AxisId], from: Vec<usize>, depth: usize) -> Option<String> {
+        let (module, flow) = (self.area.program.module, self.area.program.flow);
+        let has_it = |at: &Instruction<'_>| {
+            let first = |leaf: usize| flow.axes().of_dimension(at, leaf, 0).first();
+            (0..flow.axes().leaves(at.index())).filter_map(first).any(|axis| rows.contains(axis))
+        };
+        let passed: HashMap<usize, usize> = self.area.same.iter().map(|(passed, at)| (*at, *passed)).collect();
+        let (mut waiting, mut seen) = (std::collections::VecDeque::from(from), HashSet::default());
+        while let Some(next) = waiting.pop_front() {
+            let Some(at) = module.instruction(next).filter(|at| seen.insert(at.index()) && has_it(at)) else {
+                continue;
+            };
+            let is_argument = at.opcode() == Opcode::Parameter && at.computation().is_entry();
+            if is_argument {
+                return Some(name(&at)).filter(|name| !name.is_empty());
+            }
+            let of_tuple = at.operands().next().and_then(|of| of.instruction());
+            let carried =
+                of_tuple.filter(|of| of.opcode() == Opcode::Parameter && at.opcode() == Opcode::GetTupleElement);
+            if let Some(taken) = carried {
+                let around = flow.op(&taken).and_then(|op| flow.loop_around(op)).and_then(|op| flow.instruction(op));
+                let around = around.and_then(|around| module.instruction(around.index()));
+                let start = around.and_then(|around| Carry::of(&around)?.start(at.tuple_index()?));
+                if let Some(start) = start.filter(|_| depth > 0) {
+                    return self.argument(rows, vec![start.index()], depth - 1);
+                }
+                continue;
+            }
+            waiting.extend(passed.get(&next).copied().into_iter().chain(at.operand_indices().flatten()));
+        }
+        None
+    }
+}
+
+/// The instructions among these that lead to one, or follow from it, through each other.
+fn connected(area: &Area<'_, '_>, large: &HashSet<usize>, from: usize) -> HashSet<usize> {
+    let mut near: HashMap<usize, Vec<usize>> = HashMap::default();
+    let operands = large.iter().filter_map(|at| area.all.get(at));
+    let operands = operands.filter(|at| at.opcode() != Opcode::Fusion);
+    let read = operands.flat_map(|at| at.operand_indices().flatten().map(|of| (of, at.index())).collect::<Vec<_>>());
+    let both =
+        read.chain(area.same.iter().copied()).filter(|(one, other)| large.contains(one) && large.contains(other));
+    for (one, other) in both {
+        near.entry(one).or_default().push(other);
+        near.entry(other).or_default().push(one);
+    }
+    let (mut waiting, mut found) = (vec![from], HashSet::default());
+    while let Some(next) = waiting.pop() {
+        if large.contains(&next) && found.insert(next) {
+            waiting.extend(near.get(&next).into_iter().flatten());
+        }
+    }
+    found
+}
+
+/// Whether an instruction may be done for a block of positions: it draws nothing, calls nothing, and no other device takes part.
+fn keeps_places(at: &Instruction<'_>) -> bool {
+    let is_call = matches!(at.opcode(), Opcode::Call | Opcode::Conditional | Opcode::While | Opcode::AsyncStart);
+    let is_drawn = matches!(at.opcode(), Opcode::Xor | Opcode::Rng | Opcode::RngBitGenerator);
+    !is_call && !is_drawn && at.group_size().is_none()
+}
+
+fn is_of_backward(at: &Instruction<'_>) -> bool {
+    op_name(at).is_some_and(|name| is_backward(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Audit, Program, recommendation::finding::Finding};
+
+    /// A matrix of 64 MiB with a number for each of 4,096 rows of `x` and of `y`, which `w` is made of; `END` are its readers.
+    const TEXT: &str = r#"HloModule jit_f, is_scheduled=true
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main {
+  x.1 = f32[4096,16]{1,0:T(8,128)} parameter(0), metadata={op_name="state['x']"}
+  y.1 = f32[16,4096]{1,0:T(8,128)} parameter(1), metadata={op_name="y"}
+  zero = f32[] constant(0)
+  p = f32[4096,4096]{1,0:T(8,128)} dot(x.1, y.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  w = f32[4096,4096]{1,0:T(8,128)} exponential(p)
+  END
+}"#;
+
+    /// The dimension, the rows, and the number of sums.
+    fn found(end: &str) -> Option<(usize, Option<String>, usize)> {
+        let program = Program::parse(TEXT.replace("END", end)).expect("a module");
+        Audit::new(&program).run().advice().iter().find_map(|one| match &one.finding {
+            Finding::Blocks(blocks) => Some((blocks.dimension, blocks.of.clone(), blocks.sums)),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn rows_are_alone_and_columns_meet() {
+        // Forces on the rows, and a sum of all.
+        let sums = "f = f32[4096,16]{1,0:T(8,128)} dot(w, x.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = f32[] reduce(w, zero), dimensions={0,1}, to_apply=add
+  ROOT r = (f32[4096,16]{1,0:T(8,128)}, f32[]) tuple(f, s)";
+        assert_eq!(found(sums), Some((0, Some("state['x']".to_owned()), 1)));
+        // Each row is divided by its sum, so columns meet.
+        let softmax = "s = f32[4096]{0:T(1024)} reduce(w, zero), dimensions={1}, to_apply=add
+  all = f32[4096,4096]{1,0:T(8,128)} broadcast(s), dimensions={0}
+  d = f32[4096,4096]{1,0:T(8,128)} divide(w, all)
+  ROOT f = f32[4096,16]{1,0:T(8,128)} dot(d, x.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+        assert_eq!(found(softmax).map(|(dimension, ..)| dimension), Some(0));
+        // By columns, too: a block of either needs the sums of all.
+        let both = softmax
+            .replace(
+                "all =",
+                "c = f32[4096]{0:T(1024)} reduce(w, zero), dimensions={0}, to_apply=add
+  t = f32[4096]{0:T(1024)} add(s, c)
+  all =",
+            )
+            .replace("broadcast(s)", "broadcast(t)");
+        assert_eq!(found(&both), None);
+        // Products of all pairs of rows need all rows.
+        let pairs = "f = f32[4096,4096]{1,0:T(8,128)} dot(w, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT s = f32[] reduce(f, zero), dimensions={0,1}, to_apply=add";
+        assert_eq!(found(pairs), None);
+        // The matrix itself is returned.
+        assert_eq!(found("ROOT r = f32[4096,4096]{1,0:T(8,128)} negate(w)"), None);
+    }
+}

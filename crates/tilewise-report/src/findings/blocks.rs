@@ -1,0 +1,52 @@
+//! A large array whose lines can take a block of its rows after another.
+
+use super::{
+    Words,
+    code::JAX,
+    words::{at_line, bounds_of},
+};
+use crate::style::grouped;
+use tilewise_audit::{Recommendation, recommendation::finding::Blocks};
+
+pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
+    let Blocks { size, dimension, of, blocks, sums, has_gradient, .. } = finding;
+    let size_of_rows = grouped(*size);
+    let rows = match of {
+        Some(of) => format!("dimension {dimension} ({size_of_rows} rows of `{of}`)"),
+        None => format!("dimension {dimension} ({size_of_rows})"),
+    };
+    let (behind, [open, close]) =
+        if *has_gradient { (", each behind `jax.checkpoint`", ["jax.checkpoint(", ")"]) } else { ("", [""; 2]) };
+    let lines = match &about.edited {
+        Some(lines) if !lines.more.is_empty() => "these lines",
+        _ => "your lines",
+    };
+    let those = of.as_ref().map_or_else(|| "that dimension".to_owned(), |of| format!("the rows of {of}"));
+    let note = format!("# xs: what has {those} there, as its first dimension\n");
+    let (adds, code) = match sums {
+        0 => (
+            "",
+            format!(
+                "# of_row(x): {lines}, of one row x of xs\nout = jax.lax.map({open}of_row{close}, xs, batch_size={})",
+                size / blocks
+            ),
+        ),
+        _ => (
+            ", and add up its sums over all rows",
+            format!(
+                "# of_block(x): {lines}, of some rows x of xs: arrays with these rows, and sums over them\n\
+                 arrays, sums = jax.lax.map({open}of_block{close}, xs.reshape({blocks}, -1, *xs.shape[1:]))\n\
+                 arrays = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), arrays)\n\
+                 sums = jax.tree.map(lambda s: s.sum(0), sums)  # of a maximum, .max(0)"
+            ),
+        ),
+    };
+    Words::new(format!(
+        "Compute [{}]{} in {blocks} blocks along {rows}, one after another{behind}{adds}: no row of it needs another one, and what is made of \
+         it is small",
+        bounds_of(about),
+        at_line(about),
+    ))
+    .task(format!("Compute it in {blocks} blocks along {rows}, one after another"))
+    .jax(about, JAX, note + &code)
+}
