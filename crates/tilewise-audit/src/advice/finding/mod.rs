@@ -21,7 +21,7 @@ pub use messages::{
     Asker, CacheFinding, CoreHalt, DonationFinding, MemoryFinding, MessageLacks, MismatchFinding, PlacementFinding,
     ReplicatedArray, RunTimeFinding, Shrink,
 };
-pub use stacks::{FlatStack, MadeForSteps, OfStep, OverSteps, StackedCache, StackedSteps};
+pub use stacks::{FlatStack, LookedUp, MadeForSteps, OfStep, OverSteps, StackedCache, StackedSteps};
 
 use super::change::Change;
 

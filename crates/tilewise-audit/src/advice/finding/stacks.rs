@@ -90,6 +90,20 @@ pub struct MadeForSteps {
     pub bytes: u64,
     /// Whether it holds random numbers.
     pub is_drawn: bool,
+    /// The argument whose rows it is made of, one by one, if steps look some of them up.
+    pub of: Option<LookedUp>,
     /// The loop's line.
+    pub source: Option<SourceLine>,
+}
+
+/// Rows of an argument, of which each step of a loop looks some up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LookedUp {
+    /// The argument's name.
+    pub name: String,
+    /// The number of a step's rows among all.
+    pub rows: (u64, u64),
+    /// The line that looks them up.
     pub source: Option<SourceLine>,
 }

@@ -59,7 +59,8 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<
     }
     let source = source_line(around);
     let about = AdvisedArray { source: source_line(&maker).or_else(|| source.clone()), ..program.advised(largest) };
-    let finding = Finding::MadeForSteps(MadeForSteps { steps, bytes, is_drawn: any_fused(&maker, draws_bits), source });
+    let finding =
+        Finding::MadeForSteps(MadeForSteps { steps, bytes, is_drawn: any_fused(&maker, draws_bits), of: None, source });
     let proposal = Proposal::new(finding, Target::Loop, about).bound();
     Some(proposal.at_most(made.iter().map(|(array, _)| (array.buffer, array.bytes / steps))))
 }

@@ -30,6 +30,7 @@ mod kept_rows;
 mod kernel;
 mod layout_request;
 mod logits;
+mod looked_up;
 #[cfg(test)]
 mod looped;
 mod made_for_steps;
@@ -74,6 +75,7 @@ const RULES: &[&dyn Rule] = &[
     &stacked_cache::CacheBesideItsNext,
     &stacked_steps::ResultsOfALoop,
     &made_for_steps::SlicesMadeBefore,
+    &looked_up::RowsMadeBefore,
     &picked_rows::RowsPickedLate,
     &flat_stacks::MatricesOfALoop,
     &returned_arguments::UnchangedResults,
