@@ -8,17 +8,17 @@ use super::{
     program::{LiveArray, ProgramModel},
     rule::Proposal,
 };
-use crate::program::{Carry, elements, is_backward, name, op_name, scores};
+use crate::program::{Carry, elements, is_backward, is_of_directions, name, op_name, scores};
 use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use tilewise::Shape;
 use tilewise_hlo::{
     Computation, Instruction, Opcode,
-    dataflow::{Axes, AxisId, EventKind, FactorKind, Reached, Use},
+    dataflow::{Axes, AxisId, Event, EventKind, FactorKind, Reached, Use},
 };
 
 /// The array matters from this part of the program's bytes on.
-const MUCH: u64 = 4;
+const MUCH: u64 = 8;
 /// Most blocks: what remains of a sixteenth is seldom the largest.
 const BLOCKS: u64 = 16;
 /// Rows that have a name may free less by this part.
@@ -252,8 +252,14 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
         let has_gradient = self.made.iter().any(|at| self.area.all.get(at).is_some_and(is_of_backward));
         let (at, leaf) = program.flow.told(largest.position)?;
         let dimension = self.dimensions(&at, leaf).next()?;
-        let of = self.argument_of_rows(program.flow.axes().of_dimension(&at, leaf, dimension));
-        let finding = Blocks { size, dimension, of, blocks, sums: self.sums.len(), has_gradient };
+        let rows = program.flow.axes().of_dimension(&at, leaf, dimension);
+        // Samples of which each has its own derivatives are passed.
+        let is_passed = |event: &Event| matches!(event.kind, EventKind::Argument(..));
+        let are_directions = op_name(&at).is_some_and(|name| is_of_directions(&name))
+            && !rows.iter().flat_map(|axis| program.flow.axes().events(*axis)).any(is_passed);
+        let of = self.argument_of_rows(rows).filter(|_| !are_directions);
+        let size = if are_directions { *largest.bounds.get(dimension)? } else { size };
+        let finding = Blocks { size, dimension, of, are_directions, blocks, sums: self.sums.len(), has_gradient };
         let proposal = Proposal::new(Finding::Blocks(finding), Target::Value, program.advised(largest)).bound();
         Some(proposal.at_most(of_blocks.iter().map(|array| (array.buffer, array.bytes / blocks))))
     }
@@ -348,7 +354,7 @@ fn keeps_places(at: &Instruction<'_>) -> bool {
 }
 
 fn is_of_backward(at: &Instruction<'_>) -> bool {
-    op_name(at).is_some_and(|name| is_backward(&name))
+    op_name(at).is_some_and(|name| is_backward(&name) && !is_of_directions(&name))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::{
     rule::Proposal,
     taken_apart::taken_apart,
 };
-use crate::program::{SourceLine, is_installed, op_name};
+use crate::program::{SourceLine, is_installed, is_of_directions, op_name};
 use foldhash::HashMap;
 use std::cell::OnceCell;
 use tilewise_hlo::{Instruction, Module, SourceLocation};
@@ -59,11 +59,19 @@ pub(super) fn edited_lines(
         Finding::RepeatedLayers(found) => {
             found.layers.call.clone().filter(|call| shared_by_all(stacks).as_ref() != Some(call)).map(alone)
         }
+        Finding::Blocks(found) if found.are_directions => directions(program).map(alone),
         finding if is_rewrite(finding) => taken_apart(program, proposal),
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
         Finding::UndonatedState(_) | Finding::LargeDimension(_) => function(program, stacks).map(alone),
         _ => None,
     }
+}
+
+/// The innermost line that all derivatives along directions share.
+fn directions(program: &ProgramModel<'_>) -> Option<SourceLine> {
+    let is_it = |at: &Instruction<'_>| op_name(at).is_some_and(|name| is_of_directions(&name));
+    let all: Vec<Calls<'_>> = program.module.instructions().filter(is_it).map(|at| calls(&at)).collect();
+    innermost(shared(all.iter()))
 }
 
 /// Whether a change takes apart a few lines of one function.

@@ -30,8 +30,8 @@ pub(crate) use interface::bytes as bytes_of_leaf;
 pub use machine::{build_in_name, infer_generation, infer_machine, machine_in_name};
 pub(crate) use machine::{contradiction, generation_of_tiles, has_sparse_core, shown_generation};
 pub(crate) use names::{
-    begins_with, family, is_backward, is_forward, is_module, is_name, is_of_instruction, is_recomputed, module_path,
-    modules, name, numbered, root, tree, without_numbers,
+    begins_with, family, is_backward, is_forward, is_module, is_name, is_of_directions, is_of_instruction,
+    is_recomputed, module_path, modules, name, numbered, root, tree, without_numbers,
 };
 pub(crate) use operations::{
     MOSAIC, any_fused, bounds, count, does, fused_updates, is_elementwise, is_reduction, keeps_indices, passes_on,

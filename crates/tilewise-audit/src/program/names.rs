@@ -52,7 +52,13 @@ pub(crate) fn is_backward(name: &str) -> bool {
 
 /// Whether an operation is of the forward pass of a gradient, by JAX's names.
 pub(crate) fn is_forward(name: &str) -> bool {
-    name.contains("jvp(") && !is_backward(name)
+    name.contains("jvp(") && !is_backward(name) && !is_of_directions(name)
+}
+
+/// Whether an operation is of derivatives of a gradient along many directions at once, as `jax.hessian` takes them, by JAX's names:
+/// nothing is kept for a backward pass through them. A gradient through all of it stands before.
+pub(crate) fn is_of_directions(name: &str) -> bool {
+    name.split_once("vmap(jvp(").is_some_and(|(before, after)| !before.contains("jvp(") && after.contains("jvp("))
 }
 
 /// Whether an operation is under a checkpoint, by JAX's names.
@@ -162,7 +168,7 @@ pub(crate) fn without_numbers(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{family, module_path, without_numbers};
+    use super::{family, is_of_directions, module_path, without_numbers};
 
     /// Names as JAX 0.12 gives them.
     #[test]
@@ -172,6 +178,17 @@ mod tests {
         assert_eq!(module_path("jit(f)/jvp(Model)/while/body/Block_3/Dense_0/dot_general"), "Model/Block_3/Dense_0");
         assert_eq!(module_path("jit(f)/Model/cond/branch_1_fun/Dense_0/add"), "Model/Dense_0");
         assert_eq!(module_path("jit(f)/transpose(jvp(vmap(Model)))/Dense_0/add"), "Model/Dense_0");
+    }
+
+    /// Names as JAX 0.12 gives them: of `jax.hessian`, then of a gradient for each sample, and of a loss that differentiates at each
+    /// point.
+    #[test]
+    fn directions_are_outside_of_any_gradient() {
+        assert!(is_of_directions("jit(f)/while/body/vmap(jvp(jvp(ijx,ikx->ijk)))/dot_general"));
+        assert!(is_of_directions("jit(f)/vmap(jvp(vmap(transpose(jvp()))))/scatter-add"));
+        assert!(!is_of_directions("jit(f)/vmap(jvp())/mul"));
+        assert!(!is_of_directions("jit(f)/vmap(transpose(jvp()))/mul"));
+        assert!(!is_of_directions("jit(f)/jvp(vmap(jvp(jvp())))/mul"));
     }
 
     #[test]

@@ -2,18 +2,24 @@
 
 use super::{
     Words,
-    code::JAX,
+    code::{JAX, JAX_AND_NUMPY},
     words::{at_line, bounds_of},
 };
 use crate::style::grouped;
 use tilewise_audit::{Recommendation, recommendation::finding::Blocks};
 
 pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
-    let Blocks { size, dimension, of, blocks, sums, has_gradient, .. } = finding;
+    let Blocks { size, dimension, of, are_directions, blocks, sums, has_gradient, .. } = finding;
+    if *are_directions {
+        return directions(*size, *blocks, about);
+    }
     let size_of_rows = grouped(*size);
+    let shape = about.array.as_ref().and_then(|array| array.shape());
+    let bound = shape.and_then(|shape| shape.bounds()?.get(*dimension).copied());
     let rows = match of {
         Some(of) => format!("dimension {dimension} ({size_of_rows} rows of `{of}`)"),
-        None => format!("dimension {dimension} ({size_of_rows})"),
+        None if bound == Some(*size) => format!("dimension {dimension} ({size_of_rows})"),
+        None => format!("the {size_of_rows} in dimension {dimension}, which joins several"),
     };
     let (behind, [open, close]) =
         if *has_gradient { (", each behind `jax.checkpoint`", ["jax.checkpoint(", ")"]) } else { ("", [""; 2]) };
@@ -49,4 +55,27 @@ pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
     ))
     .task(format!("Compute it in {blocks} blocks along {rows}, one after another"))
     .jax(about, JAX, note + &code)
+}
+
+/// Derivatives of a gradient along all directions.
+fn directions(size: u64, blocks: u64, about: &Recommendation) -> Words {
+    let directions = grouped(size);
+    Words::new(format!(
+        "Differentiate the gradient along a part of the {directions} directions at a time, {blocks} parts one after another, and only along \
+         those whose rows are read: [{}]{} has a place for each direction, as `jax.hessian` and `jax.jacfwd` take them",
+        bounds_of(about),
+        at_line(about),
+    ))
+    .task(format!("Take the {directions} directions of the second derivative in {blocks} parts, or those that are read"))
+    .jax(
+        about,
+        JAX_AND_NUMPY,
+        format!(
+            "# in place of jax.hessian(f)(x): a row for each direction; of k rows that are read, directions[:k]\n\
+             directions = jnp.eye(x.size, dtype=x.dtype).reshape(-1, *x.shape)\n\
+             row = lambda v: jax.jvp(jax.grad(f), (x,), (v,))[1]\n\
+             rows = jax.lax.map(row, directions, batch_size={}).reshape(*x.shape, *x.shape)",
+            size / blocks
+        ),
+    )
 }

@@ -255,6 +255,8 @@ pub struct Blocks {
     pub dimension: usize,
     /// The argument whose rows they are; `None` if unknown.
     pub of: Option<String>,
+    /// Whether they are directions along which a gradient is differentiated.
+    pub are_directions: bool,
     /// Blocks to compute it in.
     pub blocks: u64,
     /// Number of sums over all rows.

@@ -91,7 +91,7 @@ mod tests {
             let end = "ROOT r.1 = ONE get-tuple-element(w), index=1";
             let found = Looped { steps: 64, matrix: "512,1024", turn: READS, start, end }.advice();
             found.into_iter().find_map(|one| match one.finding {
-                Finding::MadeForSteps(made) => Some((made.steps, made.bytes, made.is_drawn)),
+                Finding::MadeForSteps(made) if made.of.is_none() => Some((made.steps, made.bytes, made.is_drawn)),
                 _ => None,
             })
         };
