@@ -208,11 +208,17 @@ fn donated(finding: &UndonatedState, line: &str, next: &str) -> Option<String> {
     if line.trim() == format!("@{call}") && next.trim_start().starts_with(&format!("def {function}(")) {
         return Some(format!("@functools.partial({call}, {option})"));
     }
-    let (before, behind) = line.split_once(&format!("{call}({function}"))?;
+    // `from jax import jit` has the last word alone.
+    let last = call.rsplit('.').next()?;
+    let (before, behind) = line.split_once(&format!("{last}("))?;
     let end = closing(behind)?;
-    let is_whole = before.chars().next_back().is_none_or(|letter| !letter.is_alphanumeric() && letter != '.');
-    let is_call = behind.starts_with([')', ',']) && is_whole;
-    is_call.then(|| format!("{before}{call}({function}{}, {option}{}", &behind[..end], &behind[end..]))
+    let given = first_argument(&behind[..end]).unwrap_or(&behind[..end]);
+    // A method of an object, or a function with some arguments given.
+    let bound = given.split_once("partial(").and_then(|(_, bound)| first_argument(bound));
+    let is_it = bound.unwrap_or(given).rsplit('.').next() == Some(function);
+    let is_whole = before.strip_suffix(call.strip_suffix(last)?).unwrap_or(before);
+    let is_whole = is_whole.chars().next_back().is_none_or(|letter| !letter.is_alphanumeric() && letter != '.');
+    (is_it && is_whole).then(|| format!("{before}{last}({}, {option}{}", &behind[..end], &behind[end..]))
 }
 
 /// An assignment of whole numbers with `to` in place of `size`, if one of them is that and the names are identifiers.

@@ -180,9 +180,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             )
         }
         MemoryFinding::Arguments { .. } => arguments(finding, about),
-        MemoryFinding::Replicated { bytes: taken, devices, roots, mesh_axis } => {
-            replicated(*taken, *devices, roots, mesh_axis.as_deref(), about)
-        }
+        MemoryFinding::Replicated { .. } => replicated(finding, about),
         MemoryFinding::Results { bytes: taken, arguments, all } => results(*taken, *arguments, *all, about),
         _ => Words::new(""),
     }
@@ -268,18 +266,35 @@ pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, ab
     }
 }
 
-fn replicated(taken: u64, devices: u64, roots: &[String], mesh_axis: Option<&str>, about: &Recommendation) -> Words {
+fn replicated(finding: &MemoryFinding, about: &Recommendation) -> Words {
+    let MemoryFinding::Replicated { bytes: taken, devices, roots, mesh_axis, dimension } = finding else {
+        return Words::new("");
+    };
+    let (taken, devices, mesh_axis) = (*taken, *devices, mesh_axis.as_deref());
     let what = if roots.is_empty() { "weights and the optimizer's state".to_owned() } else { quoted(roots) };
     let words = Words::new(format!(
-        "Divide {what} between the {devices} devices, each of which holds all of it, {}: {} on each (FSDP, ZeRO)",
+        "Divide {what} between the {devices} devices, each of which holds all of it, {}: {} on each{}",
         bytes(taken),
-        bytes(taken / devices.max(1))
+        bytes(taken / devices.max(1)),
+        if dimension.is_some() { "" } else { " (FSDP, ZeRO)" }
     ))
     .task(format!("Divide {what} between the {devices} devices, each of which holds all"));
     if about.framework != Some(Framework::Jax) {
         return words;
     }
     let roots = if roots.is_empty() { vec!["params"] } else { roots.iter().map(String::as_str).collect() };
+    let (axis, note) = (mesh_axis.unwrap_or("x"), if mesh_axis.is_some() { "" } else { AN_AXIS });
+    if let (Some((dimension, size)), [root]) = (dimension, &roots[..]) {
+        let places = "None, ".repeat(*dimension);
+        return words.code(
+            SHARDING,
+            format!(
+                "{root}_sharding = NamedSharding(mesh, PartitionSpec({places}'{axis}'))  # where {root} gets its sharding: its {} along \
+                 dimension {dimension}{note}",
+                grouped(*size)
+            ),
+        );
+    }
     let shardings: Vec<String> =
         roots.iter().map(|root| format!("\n{root}_sharding = jax.tree.map(divided, {root})")).collect();
     words.code(
@@ -290,8 +305,8 @@ def divided(a):  # along its largest dimension
     at = max(range(a.ndim), key=lambda d: a.shape[d], default=0)
     is_even = a.ndim and a.shape[at] % {devices} == 0
     return NamedSharding(mesh, PartitionSpec(*[None] * at, '{}') if is_even else PartitionSpec()){}",
-            if mesh_axis.is_some() { "" } else { AN_AXIS },
-            mesh_axis.unwrap_or("x"),
+            note,
+            axis,
             shardings.concat()
         ),
     )

@@ -316,6 +316,14 @@ ENTRY main (state.1: f32[4096,1024]) -> f32[4096,1024] {
         diff("@jax.jit\ndef step(state):\n    return state + state\n"),
         donated(1, "@functools.partial(jax.jit, donate_argnames=(\"state\",))")
     );
+    assert_eq!(
+        diff("def build():\n    return jit(Solver(2, 3).step, inline=True), args\n"),
+        donated(2, "return jit(Solver(2, 3).step, inline=True, donate_argnames=(\"state\",)), args")
+    );
+    assert_eq!(
+        diff("run = jax.jit(functools.partial(step, 2))\n"),
+        donated(1, "run = jax.jit(functools.partial(step, 2), donate_argnames=(\"state\",))")
+    );
     // Another function, two lines that could be meant, and one that goes on.
     assert_eq!(diff("run = jax.jit(step_of_eval)\n"), None);
     assert_eq!(diff("a = jax.jit(step)\nb = jax.jit(step)\n"), None);

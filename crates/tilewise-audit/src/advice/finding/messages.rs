@@ -94,6 +94,8 @@ pub enum MemoryFinding {
         roots: Vec<String>,
         /// The mesh's axis along which the devices lie; `None` if unknown.
         mesh_axis: Option<String>,
+        /// The dimension to divide of the only array, and its size; `None` for several.
+        dimension: Option<(usize, u64)>,
     },
     /// The results take much of arguments, results and temporaries together.
     Results {

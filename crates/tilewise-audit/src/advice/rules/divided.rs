@@ -9,6 +9,7 @@ use crate::advice::{
 };
 use crate::program::{Purpose, is_name, name, root};
 use foldhash::HashSet;
+use std::cmp::Reverse;
 use tilewise::ElementKind;
 use tilewise_hlo::Opcode;
 use tilewise_memory::Machine;
@@ -52,12 +53,24 @@ pub(crate) fn divided(
         arrays.iter().filter(move |array| array.element_type() == element).map(|array| array.bytes).sum::<u64>()
     };
     let element = arrays.iter().map(|array| array.element_type()).find(|element| of_type(*element) > bytes / 2);
+    // An array of its own, rather than a part of a tree.
+    let is_only = arrays.len() == 1 && roots.contains(&name(&largest.instruction));
+    let only = |devices: u64| {
+        let even = largest.bounds.iter().copied().enumerate().filter(|(_, size)| size.is_multiple_of(devices));
+        even.max_by_key(|(dimension, size)| (*size, Reverse(*dimension))).filter(|_| is_only)
+    };
     let between = |devices: u64| {
         let parts = arrays.iter().map(|array| (array.buffer, array.bytes.div_ceil(devices)));
         let roots = roots.clone();
         let finding = match program.partitions {
             0 | 1 => MemoryFinding::Arguments { bytes, devices, left: None, roots, element },
-            _ => MemoryFinding::Replicated { bytes, devices, roots, mesh_axis: mesh_axis.clone() },
+            _ => MemoryFinding::Replicated {
+                bytes,
+                devices,
+                roots,
+                mesh_axis: mesh_axis.clone(),
+                dimension: only(devices),
+            },
         };
         Proposal::new(Finding::Memory(finding), Target::Argument, program.advised(largest)).at_most(parts).bound()
     };
