@@ -5,11 +5,11 @@ A step is made by ``make(NAME, CHOICE)``: the function, abstract arguments and o
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -43,19 +43,6 @@ def descent(loss: Callable[..., Any], params: Any, *batch: Any) -> Step:
 # Flax NNX
 
 
-@contextlib.contextmanager
-def policy_of_nnx(choice: str) -> Iterator[None]:
-    """Sets the policy of ``nnx.remat`` where a model calls it."""
-    from flax import nnx
-
-    own = nnx.remat
-    nnx.remat = functools.partial(own, policy=POLICIES.get(choice))
-    try:
-        yield
-    finally:
-        nnx.remat = own
-
-
 def tunix(family: str, choice: str, batch: int, length: int, **settings: Any) -> Step:
     """A language model of Tunix. ``block`` is its own: attention and MLP each."""
     import importlib
@@ -78,7 +65,8 @@ def tunix(family: str, choice: str, batch: int, length: int, **settings: Any) ->
         def loss(model: Any) -> Any:
             return cross_entropy(model(inputs, places, None, mask)[0], labels)
 
-        with policy_of_nnx(choice):
+        # The model calls it by this name.
+        with mock.patch.object(nnx, "remat", functools.partial(nnx.remat, policy=POLICIES.get(choice))):
             value, grads = nnx.value_and_grad(loss)(model)
         params = nnx.state(model, nnx.Param)
         nnx.update(model, jax.tree.map(lambda p, g: p - 1e-3 * g, params, grads))
@@ -132,20 +120,14 @@ def linen_resnet(choice: str, batch: int = 256) -> Step:
     block = own if choice == "none" else nn.remat(own, policy=POLICIES[choice], static_argnums=(2, 3))
     # The library knows its blocks by their names.
     block.__name__ = own.__name__
-    resnet.Bottleneck = block
-    try:
+    with mock.patch.object(resnet, "Bottleneck", block):
         model = resnet.ResNet50(output="logits", pretrained=None, normalize=False, num_classes=1000, dtype="bfloat16")
         image = S((batch, 224, 224, 3), jnp.bfloat16)
         variables = jax.eval_shape(lambda image: model.init(jax.random.key(0), image), image)
-    finally:
-        resnet.Bottleneck = own
 
     def loss(params: Any, state: Any, image: Any, labels: Any) -> Any:
-        resnet.Bottleneck = block
-        try:
+        with mock.patch.object(resnet, "Bottleneck", block):
             logits, _ = model.apply({"params": params, **state}, image, train=True, mutable=["batch_stats"])
-        finally:
-            resnet.Bottleneck = own
         return cross_entropy(logits, labels)
 
     state = {name: held for name, held in variables.items() if name != "params"}
@@ -162,25 +144,16 @@ def linen_gemma(
 
     own = _modules.Block
     block = own if choice == "none" else nn.remat(own, policy=POLICIES[choice])
-
-    @contextlib.contextmanager
-    def blocks() -> Iterator[None]:
-        _modules.Block = block
-        try:
-            yield
-        finally:
-            _modules.Block = own
-
     whole = gm.nn.Gemma3_1B()
     kinds = whole.config.attention_types[:layers]
     config = dataclasses.replace(whole.config, attention_types=kinds, **settings)
     model = dataclasses.replace(whole, config=config) if dataclasses.is_dataclass(whole) else whole
     tokens = S((batch, length + 1), jnp.int32)
-    with blocks():
+    with mock.patch.object(_modules, "Block", block):
         params = jax.eval_shape(lambda t: model.init(jax.random.key(0), t[:, :-1]), tokens)["params"]
 
     def loss(params: Any, tokens: Any) -> Any:
-        with blocks():
+        with mock.patch.object(_modules, "Block", block):
             return cross_entropy(model.apply({"params": params}, tokens[:, :-1]).logits, tokens[:, 1:])
 
     if devices == 1:
@@ -210,7 +183,8 @@ def haiku_resnet(choice: str, batch: int = 256) -> Step:
     import haiku as hk
     from haiku._src.nets import resnet
 
-    own = resnet.BottleneckBlock if hasattr(resnet, "BottleneckBlock") else resnet.BlockV1
+    kind = "BottleneckBlock" if hasattr(resnet, "BottleneckBlock") else "BlockV1"
+    own = getattr(resnet, kind)
 
     class Block(own):  # type: ignore[misc, valid-type]
         def __call__(self, *args: Any) -> Any:
@@ -221,12 +195,8 @@ def haiku_resnet(choice: str, batch: int = 256) -> Step:
             return hk.remat(lambda inputs: body(inputs, *flags), policy=POLICIES[choice])(inputs)
 
     def forward(image: Any) -> Any:
-        name = "BottleneckBlock" if hasattr(resnet, "BottleneckBlock") else "BlockV1"
-        setattr(resnet, name, Block)
-        try:
+        with mock.patch.object(resnet, kind, Block):
             return hk.nets.ResNet18(1000)(image, is_training=True)
-        finally:
-            setattr(resnet, name, own)
 
     model = hk.transform_with_state(forward)
     image = S((batch, 224, 224, 3), jnp.bfloat16)
