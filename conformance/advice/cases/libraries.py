@@ -79,6 +79,18 @@ def trained(draw: Draw, loss, params, batch, changes, optimizer=None, donated=Tr
     return compared(program, *others)
 
 
+def recomputed(draw: Draw, loss, variants, params, batch, optimizer=None, parts=None, donated=True) -> Case:
+    """A training step, the same with its layers recomputed, and the first in parts of the batch.
+
+    `variants` are the first argument of the loss as the program has it, and as it recomputes its layers.
+    """
+    whole, remat = (functools.partial(loss, variant) for variant in variants)
+    changes = [("remat", "checkpoint", remat)]
+    if parts:
+        changes.append(("accumulated", "chunk", accumulated(whole, parts)))
+    return trained(draw, whole, params, batch, changes, optimizer, donated)
+
+
 class Block(nn.Module):
     """A layer of a transformer, normalized before each half."""
 
@@ -118,9 +130,7 @@ def flax_decoder(draw: Draw) -> Case:
 
     model = Decoder(256)
     params = jax.eval_shape(model.init, KEY, tokens)
-    remat = functools.partial(loss, Decoder(256, layer=nn.remat(Block)))
-    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(functools.partial(loss, model), 8))]
-    return trained(draw, functools.partial(loss, model), params, (tokens,), changes)
+    return recomputed(draw, loss, (model, Decoder(256, layer=nn.remat(Block))), params, (tokens,), parts=8)
 
 
 @case("v5e")

@@ -12,7 +12,7 @@ from flax import nnx
 from jax import lax
 
 from .case import Case, Draw, case
-from .libraries import KEY, accumulated, trained
+from .libraries import KEY, accumulated, recomputed, trained
 
 
 @case("v6e")
@@ -104,8 +104,8 @@ def segmented_graph(draw: Draw) -> Case:
         return jnp.mean((model.apply(params, *graph) - y) ** 2)
 
     params = jax.eval_shape(Network(Convolution).init, KEY, *graph)
-    changes = [("remat", "checkpoint", functools.partial(loss, Network(nn.remat(Convolution))))]
-    return trained(draw, functools.partial(loss, Network(Convolution)), params, (*graph, draw.array((nodes,))), changes)
+    variants = Network(Convolution), Network(nn.remat(Convolution))
+    return recomputed(draw, loss, variants, params, (*graph, draw.array((nodes,))))
 
 
 @case("v5e")

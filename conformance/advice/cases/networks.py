@@ -1,7 +1,5 @@
 """A second set of programs after public code, written after the rules of 23 November, each with its source named."""
 
-import functools
-
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -9,7 +7,7 @@ import optax
 from jax import lax
 
 from .case import Case, Draw, Program, case, compared
-from .libraries import KEY, accumulated, normalized, trained
+from .libraries import KEY, accumulated, normalized, recomputed, trained
 from .research import Encoder
 
 
@@ -44,8 +42,7 @@ def masked_patches(draw: Draw) -> Case:
 
     batch = draw.array((256, 196, 768)), draw.array((256, 196))
     params = jax.eval_shape(Masked().init, KEY, *batch)
-    remat = functools.partial(loss, Masked(nn.remat(Encoder)))
-    return trained(draw, functools.partial(loss, Masked()), params, batch, [("remat", "checkpoint", remat)])
+    return recomputed(draw, loss, (Masked(), Masked(nn.remat(Encoder))), params, batch)
 
 
 @case("v5p")
@@ -160,7 +157,7 @@ def molecule_forces(draw: Draw) -> Case:
         y = jax.ops.segment_sum(said, ends[1], atoms)
         return x + jax.nn.softplus(y @ weights["out"]) @ weights["back"]
 
-    def loss_of(wrap):
+    def loss(wrap, params, places, kinds, ends, forces):
         def energy(params, places, kinds, ends):
             apart = places[ends[0]] - places[ends[1]]
             distance = jnp.sqrt((apart**2).sum(-1) + 1e-12)
@@ -169,11 +166,8 @@ def molecule_forces(draw: Draw) -> Case:
                 x = wrap(interaction)(weights, x, distance, ends)
             return (jax.nn.softplus(x @ params["read"]) @ params["head"]).sum()
 
-        def loss(params, places, kinds, ends, forces):
-            slope = jax.grad(energy, 1)(params, places, kinds, ends)
-            return jnp.mean((slope + forces) ** 2)
-
-        return loss
+        slope = jax.grad(energy, 1)(params, places, kinds, ends)
+        return jnp.mean((slope + forces) ** 2)
 
     shapes = {"first": (32, width), "second": (width, width), "in": (width, width), "out": (width, width)}
     layers = [draw.named(shapes | {"back": (width, width)}) for _ in range(2)]
@@ -181,8 +175,7 @@ def molecule_forces(draw: Draw) -> Case:
     params["head"] = draw.array((64, 1))
     batch = draw.array((atoms, 3)), draw.array((atoms,), jnp.int32), draw.array((2, edges), jnp.int32)
     batch = *batch, draw.array((atoms, 3))
-    remat = loss_of(jax.checkpoint)
-    return trained(draw, loss_of(lambda layer: layer), params, batch, [("remat", "checkpoint", remat)])
+    return recomputed(draw, loss, (lambda layer: layer, jax.checkpoint), params, batch)
 
 
 @case("v6e")
@@ -224,8 +217,7 @@ def speech_layers(draw: Draw) -> Case:
     batch = draw.array((rows, 1600, 80)), draw.array((rows, 400)), draw.array((rows, 64), jnp.int32)
     batch = *batch, draw.array((rows, 64))
     params = {"params": jax.eval_shape(Speech().init, KEY, batch[0])["params"]}
-    remat = functools.partial(loss, Speech(nn.remat(Layer)))
-    return trained(draw, functools.partial(loss, Speech()), params, batch, [("remat", "checkpoint", remat)])
+    return recomputed(draw, loss, (Speech(), Speech(nn.remat(Layer))), params, batch)
 
 
 @case("v5e")

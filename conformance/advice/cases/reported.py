@@ -9,12 +9,14 @@ import optax
 from jax import lax
 
 from .case import Case, Draw, Program, case, compared
-from .libraries import KEY, accumulated, normalized, trained
+from .libraries import KEY, normalized, recomputed
 
 
-def same(x):
-    """The identity, where another variant wraps a function."""
-    return x
+def parted(function, size, *batch):
+    """The results of a function of a batch, computed for so many samples at a time."""
+    cut = jax.tree.map(lambda leaf: leaf.reshape(-1, size, *leaf.shape[1:]), batch)
+    found = lax.map(lambda part: function(*part), cut)
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), found)
 
 
 @case("v5p")
@@ -76,12 +78,7 @@ def regulated_genes(draw: Draw) -> Case:
 
     batch = draw.array((rows, length, width)), draw.array((rows, kept, tracks))
     params = jax.eval_shape(Trunk().init, KEY, batch[0])
-    whole = functools.partial(loss, Trunk())
-    changes = [
-        ("remat", "checkpoint", functools.partial(loss, Trunk(nn.remat(Layer)))),
-        ("accumulated", "chunk", accumulated(whole, 4)),
-    ]
-    return trained(draw, whole, params, batch, changes, optax.adam(1e-4))
+    return recomputed(draw, loss, (Trunk(), Trunk(nn.remat(Layer))), params, batch, optax.adam(1e-4), parts=4)
 
 
 @case("v6e")
@@ -109,9 +106,7 @@ def likely_tokens(draw: Draw) -> Case:
         return chosen, jnp.take_along_axis(spoken, chosen[:, None], -1), best, which
 
     def in_parts(*given):
-        cut = jax.tree.map(lambda leaf: leaf.reshape(-1, 32, *leaf.shape[1:]), given)
-        found = lax.map(lambda part: sampled(*part), cut)
-        return jax.tree.map(lambda leaf: leaf.reshape(rows, *leaf.shape[2:]), found)
+        return parted(sampled, 32, *given)
 
     arguments = draw.array((rows, vocabulary), jnp.bfloat16), draw.array((rows,)), draw.array((rows,), jnp.int32)
     arguments = *arguments, draw.array((rows,)), draw.array((rows, 2), jnp.uint32)
@@ -160,9 +155,7 @@ def posed_bodies(draw: Draw) -> Case:
         return (matrices @ longer[..., None])[:, :, :3, 0], places
 
     def in_parts(model, *bodies):
-        cut = jax.tree.map(lambda leaf: leaf.reshape(-1, 256, *leaf.shape[1:]), bodies)
-        found = lax.map(lambda part: skinned(model, *part), cut)
-        return jax.tree.map(lambda leaf: leaf.reshape(rows, *leaf.shape[2:]), found)
+        return parted(functools.partial(skinned, model), 256, *bodies)
 
     model = {"mean": draw.array((points, 3)), "shapes": draw.array((points, 3, shapes))}
     model |= {"joints": draw.array((joints, points)), "poses": draw.array((9 * (joints - 1), 3 * points))}

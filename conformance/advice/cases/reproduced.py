@@ -10,7 +10,7 @@ import optax
 from jax import lax
 
 from .case import Case, Draw, Program, case, compared
-from .libraries import KEY, Block, accumulated, normalized, trained
+from .libraries import KEY, Block, normalized, recomputed, trained
 
 
 @case("v4")
@@ -202,12 +202,8 @@ def heard_waves(draw: Draw) -> Case:
     batch = draw.array((rows, samples)), draw.array((rows, frames), jnp.bool_)
     params = jax.eval_shape(Network().init, KEY, *batch)
     batch = *batch, draw.array((rows, frames, wrong), jnp.int32)
-    whole = functools.partial(loss, Network())
-    changes = [
-        ("remat", "checkpoint", functools.partial(loss, Network(nn.remat(Listener)))),
-        ("accumulated", "chunk", accumulated(whole, 8)),
-    ]
-    return trained(draw, whole, params, batch, changes, optax.adamw(5e-4))
+    variants = Network(), Network(nn.remat(Listener))
+    return recomputed(draw, loss, variants, params, batch, optax.adamw(5e-4), parts=8)
 
 
 @case("v5e")
@@ -258,12 +254,7 @@ def mixed_modes(draw: Draw) -> Case:
 
     batch = draw.array((rows, tall, wide, fields)), draw.array((rows, tall, wide, fields))
     params = jax.eval_shape(Network().init, KEY, batch[0])
-    whole = functools.partial(loss, Network())
-    changes = [
-        ("remat", "checkpoint", functools.partial(loss, Network(nn.remat(Block)))),
-        ("accumulated", "chunk", accumulated(whole, rows)),
-    ]
-    return trained(draw, whole, params, batch, changes)
+    return recomputed(draw, loss, (Network(), Network(nn.remat(Block))), params, batch, parts=rows)
 
 
 @case("v6e")
@@ -307,12 +298,8 @@ def implicit_filters(draw: Draw) -> Case:
     layers = [draw.named(shapes) for _ in range(2)]
     params = {"layers": layers, "embedding": draw.array((vocabulary, width))}
     batch = draw.array((rows, length), jnp.int32), draw.array((rows, length), jnp.int32)
-    whole = functools.partial(loss, lambda layer: layer)
-    changes = [
-        ("remat", "checkpoint", functools.partial(loss, jax.checkpoint)),
-        ("accumulated", "chunk", accumulated(whole, rows)),
-    ]
-    return trained(draw, whole, params, batch, changes, optax.adamw(6e-4))
+    variants = (lambda layer: layer), jax.checkpoint
+    return recomputed(draw, loss, variants, params, batch, optax.adamw(6e-4), parts=rows)
 
 
 @case("v7x")

@@ -10,7 +10,7 @@ from jax import lax
 from numpyro import distributions
 
 from .case import Case, Draw, Program, case, compared
-from .libraries import KEY, accumulated, trained
+from .libraries import KEY, accumulated, recomputed, trained
 
 
 @jax.custom_vjp
@@ -281,8 +281,7 @@ def narrated_videos(draw: Draw) -> Case:
     told = draw.array((*words.shape, 300))
     params = {"params": jax.eval_shape(Network().init, KEY, video, told)["params"]}
     batch = table, video, words
-    changes = [("remat", "checkpoint", functools.partial(loss, Network(nn.remat(Block))))]
-    return trained(draw, functools.partial(loss, Network()), params, batch, changes, optax.adam(1e-3))
+    return recomputed(draw, loss, (Network(), Network(nn.remat(Block))), params, batch, optax.adam(1e-3))
 
 
 @case("v4")
@@ -336,13 +335,5 @@ def dense_features(draw: Draw) -> Case:
     params = {"stem": draw.array((start, 3, 7, 7)), "norm": ranges(start), "blocks": blocks}
     params["head"] = draw.array((width, classes))
     batch = draw.array((rows, 3, size, size)), draw.array((rows,), jnp.int32)
-    changes = [("remat", "checkpoint", functools.partial(loss, jax.checkpoint))]
-    return trained(
-        draw,
-        functools.partial(loss, lambda squeeze: squeeze),
-        params,
-        batch,
-        changes,
-        optax.sgd(0.1, 0.9),
-        donated=False,
-    )
+    variants = (lambda squeeze: squeeze), jax.checkpoint
+    return recomputed(draw, loss, variants, params, batch, optax.sgd(0.1, 0.9), donated=False)

@@ -1,7 +1,5 @@
 """Training steps of the sorts that people run most, built from public libraries after all rules were written."""
 
-import functools
-
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -9,7 +7,7 @@ import optax
 from jax import lax
 
 from .case import Case, Draw, Program, case, compared
-from .libraries import KEY, accumulated, step_of, trained
+from .libraries import KEY, accumulated, recomputed, step_of
 
 
 class Convolved(nn.Module):
@@ -62,9 +60,7 @@ def flax_diffusion(draw: Draw) -> Case:
 
     model = UNet()
     params = jax.eval_shape(model.init, KEY, x, time)
-    remat = functools.partial(loss, UNet(block=nn.remat(Convolved)))
-    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(functools.partial(loss, model), 2))]
-    return trained(draw, functools.partial(loss, model), params, (x, noise, time), changes)
+    return recomputed(draw, loss, (model, UNet(block=nn.remat(Convolved))), params, (x, noise, time), parts=2)
 
 
 @case("v5p")
