@@ -12,8 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
-from jax.experimental.layout import Format, Layout
-from programs import Draw
+from programs import Draw, pinned
 
 bf16, f32, i32, i8 = jnp.bfloat16, jnp.float32, jnp.int32, jnp.int8
 
@@ -52,12 +51,6 @@ def boundary(thread: str, *, kernel: str, tpu: str = "v6e", **small: int) -> Cal
         return make
 
     return add
-
-
-def pinned(argument, *order):
-    """The argument as a caller lays it out, dimensions from major to minor."""
-    sharding = Format(Layout(order), argument.sharding)
-    return jax.ShapeDtypeStruct(argument.shape, argument.dtype, sharding=sharding)
 
 
 ANY = pl.BlockSpec(memory_space=pl.ANY)

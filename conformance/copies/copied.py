@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-from cases.case import pinned
 from jax.experimental import pallas as pl
 from jax.experimental.layout import Format, Layout
-from jax.lax import conv_general_dilated
 from jax.sharding import NamedSharding, PartitionSpec
-from programs import Draw, Program
+from programs import Draw, Program, convolved, pinned
 
 bf16 = jnp.bfloat16
 
@@ -35,11 +33,6 @@ def copied(*tpus: str, held_out: bool = False) -> Callable:
         return make
 
     return add
-
-
-def convolved(x, w, numbers, strides=(1, 1)):
-    """A convolution that keeps the size of images, but for its strides."""
-    return conv_general_dilated(x, w, strides, "SAME", dimension_numbers=numbers)
 
 
 @copied("v5e", "v6e")
@@ -117,7 +110,7 @@ def torch_kernels(draw: Draw) -> Program:
     """A convolution's kernels as another framework stores them."""
 
     def layer(x, w):
-        return convolved(x, w, ("NHWC", "OIHW", "NHWC"))
+        return convolved(x, w, numbers=("NHWC", "OIHW", "NHWC"))
 
     x, w = draw.array((16, 56, 56, 256), bf16), pinned(draw.array((512, 256, 3, 3), bf16))
     return Program(layer, (x, w))
@@ -128,7 +121,7 @@ def images(draw: Draw) -> Program:
     """Images as a loader hands them over, row-major, in a network's first convolution."""
 
     def stem(x, w):
-        return convolved(x.astype(bf16), w, ("NHWC", "HWIO", "NHWC"), (2, 2))
+        return convolved(x.astype(bf16), w, 2)
 
     return Program(stem, (pinned(draw.array((64, 224, 224, 3))), draw.array((7, 7, 3, 64), bf16)))
 
@@ -221,7 +214,7 @@ def torch_layers(draw: Draw) -> Program:
 
     def forward(x, ws):
         for w in ws:
-            x = jax.nn.relu(convolved(x, w, ("NHWC", "OIHW", "NHWC")))
+            x = jax.nn.relu(convolved(x, w, numbers=("NHWC", "OIHW", "NHWC")))
         return x
 
     w = pinned(draw.array((256, 256, 3, 3), bf16))
@@ -301,8 +294,8 @@ def skip_connection(draw: Draw) -> Program:
     """Two convolutions, both results kept."""
 
     def layers(x, first, second):
-        h = jax.nn.relu(convolved(x, first, ("NHWC", "HWIO", "NHWC")))
-        return jax.nn.relu(convolved(h, second, ("NHWC", "HWIO", "NHWC"))), h
+        h = jax.nn.relu(convolved(x, first))
+        return jax.nn.relu(convolved(h, second)), h
 
     kernels = draw.array((3, 3, 64, 128), bf16), draw.array((3, 3, 128, 128), bf16)
     return Program(layers, (draw.array((16, 64, 64, 64), bf16), *kernels))
@@ -353,7 +346,7 @@ def volumes(draw: Draw) -> Program:
     """A convolution of volumes with four channels."""
 
     def layer(x, w):
-        return jax.nn.relu(convolved(x, w, ("NDHWC", "DHWIO", "NDHWC"), (1, 1, 1)))
+        return jax.nn.relu(convolved(x, w, numbers=("NDHWC", "DHWIO", "NDHWC")))
 
     return Program(layer, (draw.array((4, 16, 64, 64, 4)), draw.array((3, 3, 3, 4, 32))))
 
@@ -363,7 +356,7 @@ def bytes_to_channels_last(draw: Draw) -> Program:
     """Bytes with the channels first, and results with them last."""
 
     def layer(x, w):
-        return convolved(x.astype(bf16) / 255, w, ("NCHW", "HWIO", "NHWC"))
+        return convolved(x.astype(bf16) / 255, w, numbers=("NCHW", "HWIO", "NHWC"))
 
     return Program(layer, (draw.array((32, 16, 128, 128), jnp.uint8), draw.array((5, 5, 16, 64), bf16)))
 

@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jax import ShapeDtypeStruct
-from jax.experimental.layout import Format, Layout
-from programs import Draw, Program
+from programs import Draw, Program, convolved, pinned
 
-__all__ = ["CASES", "Case", "Change", "Draw", "Program", "case", "compared", "pinned"]
+__all__ = ["CASES", "Case", "Change", "Draw", "Program", "case", "compared", "convolved", "pinned"]
 
 
 @dataclass
@@ -55,9 +53,3 @@ def compared(program: Program, *changes: tuple) -> Case:
         return Change(name, kind, target or "value", Program(function, arguments, jit))
 
     return Case(program, [changed(*change) for change in changes])
-
-
-def pinned(argument: ShapeDtypeStruct, *order: int) -> ShapeDtypeStruct:
-    """The argument in a layout that the caller insists on: row-major, unless dimensions follow from major to minor."""
-    layout = Layout(order or tuple(range(len(argument.shape))))
-    return ShapeDtypeStruct(argument.shape, argument.dtype, sharding=Format(layout, argument.sharding))

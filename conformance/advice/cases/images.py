@@ -5,9 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.experimental.layout import Format, Layout
 
-from .case import Case, Draw, Program, case, compared, pinned
-
-NHWC = {"dimension_numbers": ("NHWC", "HWIO", "NHWC")}
+from .case import Case, Draw, Program, case, compared, convolved, pinned
 
 
 @case("v5e", "v6e")
@@ -37,8 +35,8 @@ def convolution_stem(draw: Draw) -> Case:
 
     def loss(weights, images, labels, stem=None):
         x = (images.astype(jnp.bfloat16) - 127) * 0.01
-        x = jax.nn.relu(lax.conv_general_dilated(x, weights[0], (2, 2), "SAME", **NHWC))
-        x = jax.nn.relu(lax.conv_general_dilated(x, weights[1], (1, 1), "SAME", **NHWC))
+        x = jax.nn.relu(convolved(x, weights[0], 2))
+        x = jax.nn.relu(convolved(x, weights[1]))
         logits = jnp.mean(x, axis=(1, 2)).astype(jnp.float32) @ weights[2]
         return jnp.sum(jax.nn.logsumexp(logits, -1) - jnp.take_along_axis(logits, labels[:, None], 1)[:, 0]) / batch
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import optax
 from jax import lax
 
-from .case import Case, Draw, Program, case, compared
+from .case import Case, Draw, Program, case, compared, convolved
 from .libraries import KEY, accumulated, normalized, recomputed, trained
 from .research import Encoder
 
@@ -86,7 +86,7 @@ class Styled(nn.Module):
         weight = self.param("weight", nn.initializers.normal(), (3, 3, channels, self.width))
         scale = nn.Dense(channels, bias_init=nn.initializers.ones)(style)
         x = jnp.repeat(jnp.repeat(x, 2, 1), 2, 2) * scale[:, None, None]
-        x = lax.conv_general_dilated(x, weight, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        x = convolved(x, weight)
         norm = lax.rsqrt(jnp.einsum("hwio,bi->bo", weight**2, scale**2) + 1e-8)
         return nn.leaky_relu(x * norm[:, None, None] + self.param("bias", nn.initializers.zeros, (self.width,)), 0.2)
 

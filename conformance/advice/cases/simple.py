@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from .case import Case, Draw, Program, case, compared
+from .case import Case, Draw, Program, case, compared, convolved
 
 
 @case("v5e", "v7x")
@@ -37,9 +37,7 @@ def spectrum(draw: Draw) -> Case:
 @case("v5p")
 def residual_convolution(draw: Draw) -> Case:
     def layer(x, w):
-        return x + jax.nn.relu(
-            jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-        )
+        return x + jax.nn.relu(convolved(x, w))
 
     x, w = draw.array((32, 56, 56, 256), jnp.bfloat16), draw.array((3, 3, 256, 256), jnp.bfloat16)
     return compared(Program(layer, (x, w), {"donate_argnums": 0}))

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .draw import Draw, Program, program
+from .draw import Draw, Program, convolved, program
 
 
 @program()
@@ -73,12 +73,9 @@ def convolution(draw: Draw) -> Program:
     padding, dtype = draw.one("SAME", "VALID"), draw.real()
 
     def function(image, kernel, second):
-        x = lax.conv_general_dilated(
-            image, kernel, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
-        )
+        x = convolved(image, kernel, stride, padding)
         x = lax.reduce_window(jax.nn.relu(x), -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
-        depthwise = {"feature_group_count": features, "dimension_numbers": ("NHWC", "HWIO", "NHWC")}
-        return lax.conv_general_dilated(x, second, (1, 1), "SAME", **depthwise)
+        return convolved(x, second, feature_group_count=features)
 
     kernels = draw.array((window, window, channels, features), dtype), draw.array((3, 3, 1, features), dtype)
     return Program(function, (draw.array((batch, size, size, channels), dtype), *kernels))
@@ -89,8 +86,7 @@ def convolution_3d(draw: Draw) -> Program:
     size, features, dtype = draw.between(6, 20), draw.size(2, 64), draw.real()
 
     def loss(kernel, volume):
-        x = lax.conv_general_dilated(volume, kernel, (1, 1, 1), "SAME", dimension_numbers=("NDHWC", "DHWIO", "NDHWC"))
-        return jnp.square(x).mean()
+        return jnp.square(convolved(volume, kernel, numbers=("NDHWC", "DHWIO", "NDHWC"))).mean()
 
     arguments = draw.array((3, 3, 3, 4, features), dtype), draw.array((2, size, size, size, 4), dtype)
     return Program(jax.value_and_grad(loss), arguments)

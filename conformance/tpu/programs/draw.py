@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
+from jax.experimental.layout import Format, Layout
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 ALL = ("v2", "v3", "v4", "v5e", "v5p", "v6e", "v7x")
@@ -31,6 +33,18 @@ class Class:
     name: str
     generations: tuple[str, ...]
     make: Callable[["Draw"], Program]
+
+
+def pinned(argument: jax.ShapeDtypeStruct, *order: int) -> jax.ShapeDtypeStruct:
+    """The argument in a layout that the caller insists on: row-major, unless dimensions follow from major to minor."""
+    layout = Layout(order or tuple(range(len(argument.shape))))
+    return jax.ShapeDtypeStruct(argument.shape, argument.dtype, sharding=Format(layout, argument.sharding))
+
+
+def convolved(x, w, strides=1, padding="SAME", numbers=("NHWC", "HWIO", "NHWC"), **options):
+    """A convolution of images whose channels come last, unless their dimensions have other names."""
+    strides = (strides,) * (x.ndim - 2)
+    return lax.conv_general_dilated(x, w, strides, padding, dimension_numbers=numbers, **options)
 
 
 CLASSES: dict[str, Class] = {}

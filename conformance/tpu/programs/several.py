@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from .draw import Draw, Program, program
+from .draw import Draw, Program, convolved, program
 from .training import perceptron, transformer_layer, transformer_weights
 
 
@@ -179,7 +179,7 @@ def divided_convolution(draw: Draw) -> Program:
     mesh, size, features = draw.mesh(x=2, y=2), draw.even(16, 128, 16), draw.size(4, 128)
 
     def function(image, kernel):
-        x = lax.conv_general_dilated(image, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        x = convolved(image, kernel)
         return jnp.cumsum(x, axis=1), x.max(axis=(1, 2))
 
     image = draw.sharded(mesh, (2, size, size, 8), None, "x", "y")

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
-from .draw import Draw, Program, program
+from .draw import Draw, Program, convolved, program
 
 
 def perceptron(weights, x):
@@ -160,14 +160,11 @@ def residual_network(draw: Draw) -> Program:
     batch, size, features, depth = draw.between(1, 32), draw.even(8, 56, 8), draw.one(16, 48, 64), draw.between(1, 3)
     dtype = draw.real()
 
-    def convolve(x, kernel):
-        return lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
-
     def loss(kernels, images, labels):
-        x = convolve(images, kernels[0])
+        x = convolved(images, kernels[0])
         for kernel in kernels[1:]:
             normal = (x - x.mean(axis=(0, 1, 2))) * lax.rsqrt(x.var(axis=(0, 1, 2)) + 1e-5)
-            x = x + convolve(jax.nn.relu(normal), kernel)
+            x = x + convolved(jax.nn.relu(normal), kernel)
         logits = x.mean(axis=(1, 2)).astype(jnp.float32)
         return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], axis=1).mean()
 
@@ -250,11 +247,9 @@ def sampler(draw: Draw) -> Program:
         def step(i, state):
             x, key = state
             key, other = jax.random.split(key)
-            hidden = jax.nn.silu(lax.conv_general_dilated(x, kernels[0], (1, 1), "SAME", dimension_numbers=names))
-            noise = lax.conv_general_dilated(hidden, kernels[1], (1, 1), "SAME", dimension_numbers=names)
+            noise = convolved(jax.nn.silu(convolved(x, kernels[0])), kernels[1])
             return x - noise / (i + 1) + 0.1 * jax.random.normal(other, shape), key
 
-        names = ("NHWC", "HWIO", "NHWC")
         key = jax.random.key(seed)
         return lax.fori_loop(0, steps, step, (jax.random.normal(key, shape), key))[0]
 
