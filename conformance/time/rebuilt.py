@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import transformers
 from jax.sharding import PartitionSpec
-
-BF16, F32, S32 = jnp.bfloat16, jnp.float32, jnp.int32
+from transformers import BF16, F32, S32, array
 
 
 @dataclass
@@ -27,11 +26,6 @@ class Program:
     both_cores: bool = False
     mesh: dict = field(default_factory=dict)
     """Of several devices: their number by axis; all have the same arguments."""
-
-
-def array(*dimensions, of=BF16):
-    """An argument."""
-    return jax.ShapeDtypeStruct(dimensions, of)
 
 
 def product(size, of=BF16, compiler=None, **options):
