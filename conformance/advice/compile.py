@@ -18,11 +18,10 @@ HERE = Path(__file__).parent
 TPU = HERE.parent / "tpu"
 sys.path.append(str(TPU))
 
-import jax  # noqa: E402
 from cases import CASES, Change  # noqa: E402
 from follow import followed  # noqa: E402
 from programs import Draw  # noqa: E402
-from worker import devices, text  # noqa: E402
+from worker import devices, total  # noqa: E402
 
 SHARED = [HERE / name for name in ("compile.py", "cases/case.py", "cases/libraries.py")]
 SHARED += [TPU / name for name in ("worker.py", "programs/draw.py", "requirements.txt")]
@@ -40,16 +39,6 @@ def digest(make):
     """A digest of a case's source and of everything else that its program is compiled by."""
     sources = [Path(inspect.getsourcefile(make)), *SHARED, *([REQUIREMENTS] if origin(make) in LIBRARIES else [])]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
-
-
-def total(program, path):
-    """The bytes of arguments, of results that don't lie in them, and of temporaries; the text goes to that path."""
-    lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
-    compiled = lowered.compile(program.compiler)
-    path.write_text(text(lowered, compiled, program.compiler))
-    found = compiled.memory_analysis()
-    kept = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
-    return kept + found.temp_size_in_bytes
 
 
 def changes(case):

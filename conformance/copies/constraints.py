@@ -21,12 +21,11 @@ sys.path += [str(CONFORMANCE / "advice"), str(CONFORMANCE / "tpu")]
 
 import jax  # noqa: E402
 from cases import CASES  # noqa: E402
-from compile import total  # noqa: E402
 from jax.experimental.layout import Layout, with_layout_constraint  # noqa: E402
 from jax.extend.core import Literal  # noqa: E402
 from layouts import predicted  # noqa: E402
 from programs import Draw, Program  # noqa: E402
-from worker import devices  # noqa: E402
+from worker import devices, total  # noqa: E402
 
 ARRAY = re.compile(r"^([a-z]\w*)\[([\d,]+)\]\{([\d,]+)")
 NOTABLE = 0.05
@@ -108,32 +107,33 @@ def main():
     given = options()
     begun, rows, refused = time.monotonic(), [], 0
     names = list(CASES)
-    for name in names[names.index(given.after) + 1 if given.after else 0 :]:
-        generations, make = CASES[name]
-        if time.monotonic() - begun > given.seconds or len(rows) >= given.most:
-            break
-        generation = generations[0]
-        with tempfile.NamedTemporaryFile(suffix=".hlo") as file:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.hlo"
+        for name in names[names.index(given.after) + 1 if given.after else 0 :]:
+            generations, make = CASES[name]
+            if time.monotonic() - begun > given.seconds or len(rows) >= given.most:
+                break
+            generation = generations[0]
             try:
                 program = make(Draw("", generation, devices(generation))).program
-                before = total(program, file.name)
-                values = padded(given.tilewise, file.name)
+                before = total(program, path)
+                values = padded(given.tilewise, path)
             except Exception as error:  # A library that isn't installed, a program that the compiler refuses.
                 print(f"{name}: {' '.join(str(error).split())[:200]}", file=sys.stderr)
                 continue
-        for kind, bounds, own, size in values:
-            for order in smaller(given.tilewise, generation, kind, bounds, own, size):
-                try:
-                    changed = constrained(program, kind, bounds, order)
-                    if changed is None:
+            for kind, bounds, own, size in values:
+                for order in smaller(given.tilewise, generation, kind, bounds, own, size):
+                    try:
+                        changed = constrained(program, kind, bounds, order)
+                        if changed is None:
+                            continue
+                        saved = before - total(changed, path)
+                    except Exception as error:
+                        refused += 1
+                        print(f"{name} {kind}{list(bounds)} {order}: {' '.join(str(error).split())[:200]}", file=sys.stderr)
                         continue
-                    saved = before - total(changed)
-                except Exception as error:
-                    refused += 1
-                    print(f"{name} {kind}{list(bounds)} {order}: {' '.join(str(error).split())[:200]}", file=sys.stderr)
-                    continue
-                rows.append((f"{name}, {generation}", kind, bounds, own, order, before, saved))
-                print(*rows[-1], file=sys.stderr)
+                    rows.append((f"{name}, {generation}", kind, bounds, own, order, before, saved))
+                    print(*rows[-1], file=sys.stderr)
     print("| program | value | was, minor to major | pinned to | program's bytes | freed |\n|---|---|---|---|---|---|")
     for name, kind, bounds, own, order, before, saved in rows:
         print(f"| {name} | `{kind}[{','.join(map(str, bounds))}]` | {list(own)} | {list(order[::-1])} | {before} | {saved} |")

@@ -9,8 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "advice"), str(HERE.parent / "tpu")]
 
-import jax  # noqa: E402
-from worker import text  # noqa: E402
+from worker import total  # noqa: E402
 
 MIB = 1 << 20
 
@@ -29,11 +28,6 @@ def options(description, renewed):
 
 def audited(options, program, tpu, path):
     """The audit of a compiled program, and the bytes that it holds by the compiler's own count."""
-    lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
-    executable = lowered.compile(program.compiler)
-    path.write_text(text(lowered, executable, program.compiler))
+    held = total(program, path)
     command = [options.tilewise, "audit", "--format", "json", "--tpu", tpu, path]
-    report = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
-    found = executable.memory_analysis()
-    kept = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
-    return report, kept + found.temp_size_in_bytes
+    return json.loads(subprocess.run(command, capture_output=True, text=True).stdout), held

@@ -109,6 +109,16 @@ def text(lowered, compiled, options):
             return dumped(folder, "after_optimizations")
 
 
+def total(program, path):
+    """The bytes of arguments, of results that don't lie in them, and of temporaries; the text goes to that path."""
+    lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
+    compiled = lowered.compile(program.compiler)
+    path.write_text(text(lowered, compiled, program.compiler))
+    found = compiled.memory_analysis()
+    kept = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+    return kept + found.temp_size_in_bytes
+
+
 def dumping(folder):
     """The options with which the compiler dumps what it does."""
     return {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
