@@ -13,7 +13,7 @@ from .libraries import KEY, normalized, recomputed
 
 
 def parted(function, size, *batch):
-    """The results of a function of a batch, computed for so many samples at a time."""
+    """The results of a function of a batch, of which it takes `size` samples at a time."""
     cut = jax.tree.map(lambda leaf: leaf.reshape(-1, size, *leaf.shape[1:]), batch)
     found = lax.map(lambda part: function(*part), cut)
     return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), found)
