@@ -74,7 +74,8 @@ pub use facts::{Fact, FactValue, Facts};
 pub use form::Form;
 pub use framework::Framework;
 pub use job::{
-    Core, Done, Gpu, Host, Job, Kept, ListedProcess, Model, Names, PoolSettings, Rise, Run, Serving, Setting, Told, Way,
+    Core, Devices, Done, Gpu, Host, Job, Kept, ListedProcess, Model, Names, PoolSettings, Rise, Run, Serving, Setting,
+    Switch, SwitchKind, Told, Way,
 };
 pub use level::Level;
 pub use message::Message;

@@ -27,6 +27,7 @@ const SIGNS: [(Done, &[&str]); 6] = [
             "remat_policy: full",
             "remat_policy='full'",
             "nothing_saveable",
+            "NOTHING_SAVEABLE",
             "gradient_checkpointing=True",
             "gradient_checkpointing true",
             "gradient_checkpointing: true",

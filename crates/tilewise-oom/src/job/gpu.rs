@@ -101,6 +101,21 @@ const GEFORCE: [(&str, u64); 27] = [
 ];
 
 impl Gpu {
+    /// Whether it computes in bfloat16: NVIDIA's GPUs from Ampere on, and AMD's Instinct.
+    ///
+    /// ```
+    /// let text = "CUDA out of memory. Tried to allocate 20.00 MiB. On a Tesla T4.";
+    /// let gpu = tilewise_oom::Message::parse(text)?.job.gpu.expect("a model");
+    /// assert!(!gpu.has_bfloat16());
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn has_bfloat16(&self) -> bool {
+        const OLD: [&str; 8] = ["T4", "P4", "P40", "P100", "K80", "V100", "GTX", "RTX 20"];
+        let is_old_card = ["10", "20"].iter().any(|series| self.name.starts_with(series));
+        !OLD.iter().any(|old| self.name == *old || old.len() > 2 && self.name.starts_with(old)) && !is_old_card
+    }
+
     /// The GPU of a text that names one model: `a free Colab GPU (T4)`, `2 x RTX 3090`, `A100-SXM4-40GB`.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let text = tail(text, SEARCHED);

@@ -1,5 +1,6 @@
 //! The job beside a message: its settings, its code, and the steps that ran before the failure.
 
+mod devices;
 mod done;
 mod gpu;
 mod growth;
@@ -14,10 +15,12 @@ mod replicated;
 mod run;
 mod serving;
 mod settings;
+mod switches;
 mod told;
 mod trials;
 mod turns;
 
+pub use devices::Devices;
 pub use done::Done;
 pub use gpu::{Core, Gpu};
 pub use growth::Rise;
@@ -30,6 +33,7 @@ pub use processes::ListedProcess;
 pub use run::Run;
 pub use serving::Serving;
 pub use settings::Setting;
+pub use switches::{Switch, SwitchKind};
 pub use told::{Told, Way};
 
 use crate::framework::Framework;
@@ -50,6 +54,12 @@ const REMOTE: [&str; 3] = ["/job:tpu_worker", "XRTCompile", "XRTExecute"];
 pub struct Job {
     /// Its batch and lengths, batches first; of a server its own settings.
     pub settings: Vec<Setting>,
+    /// Options with a value that makes its program larger, one of a kind.
+    pub switches: Vec<Switch>,
+    /// The number of batches whose gradients are added up, as an option sets it.
+    pub accumulation: Option<Setting>,
+    /// Its devices.
+    pub devices: Devices,
     /// Sizes of inputs by other names, each with one value.
     pub sizes: Vec<Setting>,
     /// Whether a smaller batch is ruled out: it is 1, or the text tells that others ended the same.
@@ -138,6 +148,9 @@ impl Job {
         Self {
             is_batch_ruled_out: settings::has_batch_of_one(&settings) || trials::are_batches_in_vain(&lower),
             settings,
+            switches: Switch::all(log),
+            accumulation: settings::accumulation(text),
+            devices: Devices::of(log),
             sizes: settings::sizes(text),
             has_run,
             grows,

@@ -21,6 +21,29 @@ impl Setting {
         let name = option(&self.name);
         name.contains("batch") || is_named(&name, "bs")
     }
+
+    /// Whether it is the length of a sample or of a request.
+    #[must_use]
+    pub fn is_of_length(&self) -> bool {
+        let name = option(&self.name);
+        ["len", "length", "seq", "context"].iter().any(|part| name.split('_').any(|word| word.contains(part)))
+            && !name.contains("seqs")
+    }
+
+    /// Whether its name tells that each device, or each part of a batch, has as many: `per_device_train_batch_size`.
+    ///
+    /// ```
+    /// let text = "Ran out of memory in memory space hbm. Used 8.83G of 8.00G hbm. --per_device_train_batch_size=8";
+    /// assert!(tilewise_oom::Message::parse(text)?.job.settings[0].is_of_each_device());
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_of_each_device(&self) -> bool {
+        const SIGNS: [&str; 8] =
+            ["per_device", "per_core", "per_gpu", "per_chip", "per_replica", "micro", "local", "device_batch"];
+        let name = option(&self.name);
+        SIGNS.iter().any(|sign| name.contains(sign))
+    }
 }
 
 /// Bytes that are searched: commands and options stand near a message.
@@ -55,6 +78,22 @@ const OF_SERVERS: [&str; 6] = [
 
 /// Maximum number of settings of a server that are named.
 const MOST_OF_SERVERS: usize = 2;
+
+/// Ends of the names of options that add up gradients of several batches: of Transformers, EasyLM, MaxText, Lightning.
+const ACCUMULATIONS: [&str; 6] = [
+    "gradient_accumulation_steps",
+    "accumulate_gradient_steps",
+    "grad_accum_steps",
+    "gradient_accumulation",
+    "accumulate_grad_batches",
+    "grad_accum",
+];
+
+/// The only option of a text that adds up gradients of several batches.
+pub(super) fn accumulation(text: &str) -> Option<Setting> {
+    let mut found = only(named(text, |name| is_one_of(name, &ACCUMULATIONS)));
+    found.pop().filter(|_| found.is_empty())
+}
 
 /// The elements of all samples, if both a batch and a length are known.
 pub(super) fn elements(settings: &[Setting]) -> Option<u64> {
@@ -200,6 +239,14 @@ fn value(behind: &str, is_option: bool) -> Option<u64> {
 mod tests {
     use super::of;
     use crate::Server;
+
+    #[test]
+    fn gradients_that_are_added_up() {
+        let of = |text: &str| super::accumulation(text).map(|setting| format!("{} {}", setting.name, setting.value));
+        assert_eq!(of("--optimizer.accumulate_gradient_steps=1").as_deref(), Some("accumulate_gradient_steps 1"));
+        assert_eq!(of("gradient_accumulation_steps: 4,").as_deref(), Some("gradient_accumulation_steps 4"));
+        assert_eq!((of("grad_accum_steps=2 grad_accum_steps=4"), of("accumulate")), (None, None));
+    }
 
     #[test]
     fn options_and_assignments() {
