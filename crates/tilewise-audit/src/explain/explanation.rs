@@ -1,12 +1,11 @@
 //! Explains why a TPU ran out of memory: a message's entries, with the sizes of their arrays and the causes of padding.
 
 use super::{
-    advice::{
-        advice, with_closed_over, with_kept, with_long_input, with_recomputing, with_settings, with_told, with_worked,
-    },
+    advice::{advice, with_closed_over, with_kept, with_long_input, with_told, with_worked},
     answers::{answers, is_small},
     kernel::declared_and_body_bytes,
     mismatch::{Mismatch, mismatch},
+    settings::{with_recomputing, with_settings, with_switches},
 };
 use crate::{
     advice::Recommendation,
@@ -68,7 +67,7 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
     let mismatch = (message.verdict() == OomVerdict::InputMismatch).then(|| mismatch(&message));
     let mut advice = answers(listing, mismatch.as_ref()).unwrap_or_else(|| advice(listing));
     advice.iter_mut().for_each(|piece| piece.is_batch_ruled_out = message.job.is_batch_ruled_out);
-    let advice = with_recomputing(with_settings(advice, listing), listing);
+    let advice = with_switches(with_recomputing(with_settings(advice, listing), listing), listing);
     let advice = with_told(with_closed_over(with_kept(advice, &message), &message), &message);
     let advice = with_worked(with_long_input(advice, &message), &message);
     let declared_and_body_bytes = declared_and_body_bytes(listing);

@@ -5,9 +5,11 @@ mod answers;
 mod elsewhere;
 mod explanation;
 mod kernel;
+mod lowered;
 mod mismatch;
 mod mosaic;
 mod run_time;
+mod settings;
 mod torch;
 
 pub use explanation::{Explanation, explain};

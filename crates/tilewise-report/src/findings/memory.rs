@@ -8,9 +8,9 @@ use super::{
 use crate::style::{bytes, grouped, percent, share};
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{MemoryFinding, MessageLacks, Shrink},
+    recommendation::finding::{Lowered, MemoryFinding, MessageLacks, Shrink},
 };
-use tilewise_oom::{Framework, Setting};
+use tilewise_oom::{Framework, Setting, Switch, SwitchKind};
 
 /// The reason to look into the program, of a message without a list.
 pub(super) const NO_ARRAYS: &str = "the message lists no arrays";
@@ -20,19 +20,8 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
         MemoryFinding::LookInside { lacks, shrink, dump, is_elsewhere } => {
             lacking(*lacks, *shrink, dump.as_deref(), *is_elsewhere, about)
         }
-        MemoryFinding::Settings { settings, shrink, times, is_trained } => {
-            // Temporaries grow in proportion at most; where the reduction is unknown, half is the usual next try.
-            let most = |setting: &Setting| {
-                let to = match shrink {
-                    Some(shrink) => {
-                        let left = 100 - shrink.percent.min(100);
-                        whole_tiles(setting, setting.value.saturating_mul(left) / 100)
-                    }
-                    None => setting.value / times.unwrap_or(2),
-                };
-                Some(to).filter(|to| *to > 0)
-            };
-            let each = |setting: &Setting| match most(setting) {
+        MemoryFinding::Settings { settings, shrink, is_trained, accumulation } => {
+            let each = |Lowered { setting, to, .. }: &Lowered| match to {
                 Some(to) => format!("`{}` from {} to {to}", setting.name, setting.value),
                 None => format!("`{}` ({})", setting.name, setting.value),
             };
@@ -41,12 +30,17 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 "{lower}, or less: most of what a program makes grows with the batch, and with the length of its samples"
             ))
             .task(lower);
-            match shrink {
-                Some(shrink) => words.caveat(to_shrink(*shrink)),
-                None if *is_trained && settings.iter().any(Setting::is_of_batch) => words.caveat(ADD_UP),
-                None => words,
-            }
+            let has_batch = settings.iter().any(|lowered| lowered.setting.is_of_batch());
+            let add_up = match accumulation.as_ref().filter(|_| *is_trained && has_batch) {
+                Some(Setting { name, value, .. }) => {
+                    Some(format!("Raise `{name}` from {value} as much as the batch falls: gradients of smaller batches add up"))
+                }
+                None => (*is_trained && has_batch && shrink.is_none()).then(|| ADD_UP.to_owned()),
+            };
+            let all: Vec<String> = shrink.map(to_shrink).into_iter().chain(add_up).collect();
+            if all.is_empty() { words } else { words.caveat(all.join(". ")) }
         }
+        MemoryFinding::Switches(switches) => set_switches(switches),
         MemoryFinding::SmallerInputs(sizes) => {
             let sizes = sizes.iter().map(|size| grouped(*size)).collect::<Vec<_>>().join(" or ");
             Words::new(format!(
@@ -186,6 +180,24 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
     }
 }
 
+/// Options that are off in the job's own command.
+fn set_switches(switches: &[Switch]) -> Words {
+    let shown = |value: &str| if value.is_empty() { "''".to_owned() } else { value.to_owned() };
+    let each = |switch: &Switch| format!("`{}` from {} to {}", switch.name, shown(&switch.value), switch.to);
+    let set = format!("Set {}", switches.iter().map(each).collect::<Vec<_>>().join(", "));
+    let effects: Vec<&str> = switches
+        .iter()
+        .map(|switch| match switch.kind {
+            SwitchKind::Recompute => {
+                "layers keep their inputs alone, and are computed again in the backward pass, about a third slower"
+            }
+            SwitchKind::Narrow => "values of 32 bits take half in 16",
+            _ => "layers that are steps of a loop share their memory",
+        })
+        .collect();
+    Words::new(format!("{set}: {}", effects.join("; "))).task(set)
+}
+
 fn lacking(
     lacks: MessageLacks,
     shrink: Option<Shrink>,
@@ -236,12 +248,6 @@ const ADD_UP: &str =
     "Raise `gradient_accumulation_steps`, or as your trainer calls it, as much: gradients of smaller batches add up";
 
 const DUMP_IT: &str = "Dump the program and run `tilewise audit dump`";
-
-/// A value rounded down to whole tiles of a TPU, 8 × 128, where it is of several: a batch to rows, a length to lanes.
-fn whole_tiles(setting: &Setting, value: u64) -> u64 {
-    let tile = if setting.is_of_batch() { 8 } else { 128 };
-    if value > 2 * tile { value / tile * tile } else { value }
-}
 
 /// Advice to read the program's dump, which shows more than a message.
 pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, about: &Recommendation) -> Words {

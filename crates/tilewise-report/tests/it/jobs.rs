@@ -16,7 +16,7 @@ fn a_cache_is_kept_for_no_gradient() {
     let refused = "Ran out of memory in memory space hbm. Used 21.95G of 15.48G hbm. Exceeded hbm capacity by 6.47G.\n\n  Largest program \
                    allocations in hbm:\n";
     let (task, screen) = first_change(&format!("max_sequence_length=131072\n{refused}{cache}{scores}"));
-    assert_eq!(task, "Lower `max_sequence_length` from 131072 to 91648", "{screen}");
+    assert_eq!(task, "Lower `max_sequence_length` from 131072 to 83840", "{screen}");
     assert!(!screen.contains("vocabulary"), "{screen}");
     let trained = format!("python train.py\n{refused}{cache}");
     assert!(first_change(&trained).0.starts_with("Recompute"));
@@ -77,4 +77,56 @@ fn what_others_left_and_what_a_kernel_sets() {
                   vmem limit by 8.60M.";
     let screen = first_change(kernel).1;
     assert!(screen.contains("CompilerParams(vmem_limit_bytes=57671680)") && !screen.contains("in `main`"), "{screen}");
+}
+
+/// The options that a job has off come before a lower value, which its devices divide.
+#[test]
+fn switches_come_before_lower_values() {
+    let refused =
+        "Ran out of memory in memory space hbm. Used 65.08G of 30.75G hbm. Exceeded hbm capacity by 34.33G.\n";
+    let array = |element: &str| {
+        format!(
+            "  Largest program allocations in hbm:\n  1. Size: 1.34G\n     Operator: op_name=\"jit(step)/jvp(M)/dot_general\"\n     \
+             Shape: {element}[16,2048,11008]{{2,1,0:T(8,128)}}\n     Unpadded size: 1.34G\n     Allocation type: HLO temp\n     \
+             ==========================\n"
+        )
+    };
+    let command = "train.py --mesh_dim='1,-1,1' --dtype='fp32' --remat_block='' --accumulate_gradient_steps=1 --batch_size=2048\n";
+    let (task, screen) = first_change(&format!("on a v4-256: {command}{refused}{}", array("f32")));
+    assert_eq!(task, "Set `remat_block` from '' to nothing_saveable, `dtype` from fp32 to bf16");
+    // 16 samples of each of 128 devices, of which 7 would fit: 6, as such sizes are set.
+    assert!(screen.contains("Lower `batch_size` from 2048 to 768"), "{screen}");
+    // What the list shows in 16 bits isn't offered again, nor a recomputation where nothing is trained.
+    let narrow = first_change(&format!("on a v4-256: {command}{refused}{}", array("bf16"))).0;
+    assert_eq!(narrow, "Set `remat_block` from '' to nothing_saveable");
+    let run = first_change(&format!("serve --dtype='fp32' --remat_block='' --max_length=8192\n{refused}")).0;
+    assert_eq!(run, "Set `dtype` from fp32 to bf16");
+    let saved = first_change(&format!("train.py gradient_checkpointing=X.NOTHING_SAVEABLE, batch_size=8\n{refused}"));
+    assert!(!saved.1.contains("ecompute layers"), "{}", saved.1);
+}
+
+/// Without a list, weights may be a part of what is needed; a batch isn't lowered below a sample for each device.
+#[test]
+fn lower_values_are_allowed_and_reach() {
+    let refused = |used: &str, over: &str| {
+        format!("Ran out of memory in memory space hbm. Used {used} of 15.48G hbm. Exceeded hbm capacity by {over}.\n")
+    };
+    let task = |text: &str| first_change(text).0;
+    let most = refused("21.95G", "6.47G");
+    assert_eq!(task(&format!("max_length=131072\n{most}")), "Lower `max_length` from 131072 to 65536");
+    let little = refused("15.86G", "382.92M");
+    assert_eq!(
+        task(&format!("batch_size=8, max_length=8192\n{little}")),
+        "Lower `batch_size` from 8 to 6 or `max_length` from 8192 to 7168"
+    );
+    let of_all = format!("jax on a v3-8: batch_size=8\n{little}");
+    assert!(!first_change(&of_all).1.contains("batch_size"));
+    assert_eq!(
+        task(&format!("jax on a v3-8, axis_dims=(1, 1, 1, -1): batch_size=8\n{little}")),
+        "Lower `batch_size` from 8 to 6"
+    );
+    assert_eq!(
+        task(&format!("jax on a v3-8: per_device_batch_size=8\n{little}")),
+        "Lower `per_device_batch_size` from 8 to 6"
+    );
 }

@@ -246,7 +246,7 @@ fn a_data_set_is_copied_in_batches() {
 fn settings_of_the_text_are_lowered() {
     let refused = "Ran out of memory in memory space hbm. Used 19.22G of 15.75G hbm. Exceeded hbm capacity by 3.47G.";
     let (task, screen) = first_change(&format!("python train.py --batch_size=8 --seq_len=1024\n{refused}"));
-    assert_eq!(task, "Lower `batch_size` from 8 to 6 or `seq_len` from 1024 to 768");
+    assert_eq!(task, "Lower `batch_size` from 8 to 4 or `seq_len` from 1024 to 512");
     assert_eq!(screen.matches("has to shrink by 19 %").count(), 1, "{screen}");
     let list = "\n  Largest program allocations in hbm:\n  1. Size: 8.00G\n     Shape: bf16[1024,1024,4096]{2,1,0:T(8,128)(2,1)}\n     \
                 Unpadded size: 8.00G\n     XLA label: fusion.1\n     Allocation type: HLO temp\n     ==========================\n";

@@ -3,7 +3,8 @@
 use crate::advice::change::Change;
 use tilewise::ElementType;
 use tilewise_oom::{
-    Budget, Form, Kept, Message, Model, Occasion, PrintedSize, Resharding, Resource, Server, Setting, Told, Worked,
+    Budget, Form, Kept, Message, Model, Occasion, PrintedSize, Resharding, Resource, Server, Setting, Switch,
+    SwitchKind, Told, Worked,
 };
 
 /// A program that doesn't fit.
@@ -29,14 +30,16 @@ pub enum MemoryFinding {
     /// The text names the batch of the job, or the length of its samples.
     Settings {
         /// These, batches first.
-        settings: Vec<Setting>,
+        settings: Vec<Lowered>,
         /// The required reduction of temporaries; `None` if unknown.
         shrink: Option<Shrink>,
-        /// How often one request exceeds the memory, if more than twice.
-        times: Option<u64>,
         /// Whether the job trains, so that gradients of several batches can be added up.
         is_trained: bool,
+        /// The option that adds them up, if the text sets one.
+        accumulation: Option<Setting>,
     },
+    /// The job's own command has options off that would make its program smaller.
+    Switches(Vec<Switch>),
     /// Sizes of the largest listed array that may be those of inputs.
     SmallerInputs(Vec<u64>),
     /// Whole attention scores are made, though the text shows a blockwise kernel.
@@ -106,6 +109,16 @@ pub enum MemoryFinding {
         /// Bytes of arguments, results and temporaries.
         all: u64,
     },
+}
+
+/// A setting, and a lower value for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lowered {
+    /// The setting.
+    pub setting: Setting,
+    /// The lower value; `None` if none is known to be enough.
+    pub to: Option<u64>,
 }
 
 /// A required reduction.
@@ -362,6 +375,10 @@ impl MemoryFinding {
         match self {
             Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
             Self::Recompute { .. } => Change::Checkpoint,
+            Self::Switches(switches) => match switches.first().map(|switch| switch.kind) {
+                Some(SwitchKind::Narrow) => Change::Narrow,
+                _ => Change::Checkpoint,
+            },
             Self::Settings { .. } | Self::SmallerInputs(_) | Self::UncutGraph | Self::ScoresBesideKernel => {
                 Change::Chunk
             }

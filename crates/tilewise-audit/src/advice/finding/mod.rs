@@ -18,8 +18,8 @@ pub use copies::{Alike, Repeated};
 pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
 pub use messages::{
-    Asker, CacheFinding, CoreHalt, DonationFinding, MemoryFinding, MessageLacks, MismatchFinding, PlacementFinding,
-    ReplicatedArray, RunTimeFinding, Shrink,
+    Asker, CacheFinding, CoreHalt, DonationFinding, Lowered, MemoryFinding, MessageLacks, MismatchFinding,
+    PlacementFinding, ReplicatedArray, RunTimeFinding, Shrink,
 };
 pub use stacks::{FlatStack, LookedUp, MadeForSteps, OfStep, OverSteps, StackedCache, StackedSteps};
 
