@@ -346,8 +346,8 @@ impl Message {
         written.find(is_asked).map(|shape| shape.text)
     }
 
-    /// Whether spilled registers take the missing bytes, or are the largest part; in a list without sizes, the first
-    /// entry.
+    /// Whether spilled registers take the missing bytes, where no array fills the memory alone, or are the largest part; in a list
+    /// without sizes, the first entry.
     fn is_spilled(&self) -> bool {
         if self.entries.is_empty() {
             return self.named.spills;
@@ -356,11 +356,18 @@ impl Message {
             return self.entries.first().is_some_and(Entry::is_spill);
         }
         let size = |entry: &Entry| entry.size.as_ref().map_or(0, PrintedSize::bytes);
+        let all = self.used.as_ref().map_or(u64::MAX, PrintedSize::bytes);
         let (spilled, others) = self.entries.iter().fold((0_u64, 0_u64), |(spilled, others), entry| {
             let size = size(entry);
             if entry.is_spill() { (spilled.saturating_add(size), others) } else { (spilled, others.max(size)) }
         });
-        spilled > 0 && (spilled >= others || self.budget().missing_bytes.is_some_and(|missing| spilled >= missing))
+        let is_missing = self.budget().missing_bytes.is_some_and(|missing| spilled >= missing);
+        // The kernel itself is listed as all that it needs.
+        let others_alone =
+            self.entries.iter().filter(|entry| !entry.is_spill()).map(size).filter(|size| *size < all).max();
+        let is_full =
+            self.limit.as_ref().zip(others_alone).is_some_and(|(limit, largest)| largest > limit.bytes() / 8 * 7);
+        spilled > 0 && (spilled >= others || is_missing && !is_full)
     }
 
     fn verdict_on_hbm(&self) -> OomVerdict {

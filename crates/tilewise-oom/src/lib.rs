@@ -43,6 +43,7 @@ mod forms;
 mod framework;
 mod job;
 mod judge;
+mod kernel_library;
 mod kernel_name;
 mod level;
 mod list;
@@ -77,6 +78,7 @@ pub use job::{
     Core, Devices, Done, Gpu, Host, Job, Kept, ListedProcess, Model, Names, PoolSettings, Rise, Run, Serving, Setting,
     Switch, SwitchKind, Told, Way,
 };
+pub use kernel_library::{KernelOption, OptionChange};
 pub use level::Level;
 pub use message::Message;
 pub use occasion::Occasion;

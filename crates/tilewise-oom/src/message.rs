@@ -6,6 +6,7 @@ use crate::facts::Facts;
 use crate::form::Form;
 use crate::framework::Framework;
 use crate::job::Job;
+use crate::kernel_library::{self, KernelOption};
 use crate::occasion::Occasion;
 use crate::pool::Chunks;
 use crate::product::Product;
@@ -74,6 +75,9 @@ pub struct Message {
     /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; only in messages about a
     /// core's own memory.
     pub kernel: Option<String>,
+    /// Options of the library that has the kernel, with which it needs less; only in messages about a core's own memory, or a
+    /// GPU's kernel.
+    pub kernel_options: Vec<KernelOption>,
     /// The kernel's block sizes, if its name or its metadata has them; only in messages about a core's own memory.
     pub block_sizes: Vec<BlockSize>,
     /// Its own sentences in one line; `None` for tables and lists without a sentence.
@@ -106,6 +110,8 @@ pub struct Named {
     pub other_code: bool,
     /// Attention.
     pub attention: bool,
+    /// The library whose file has the kernel, by a path in the text.
+    pub library: Option<&'static str>,
 }
 
 /// Whether a line speaks of a kernel of accelerators as the writer's: `our fused kernel`, `Writing a matmul kernel`.
@@ -127,7 +133,10 @@ fn calls_kernel_own(text: &str) -> bool {
 impl Named {
     pub(crate) fn of(text: &str) -> Self {
         let has = |sign: &str| text.contains(sign);
-        let is_own = ["pl.BlockSpec(", "pallas_call(", "@triton.jit"].into_iter().any(has) || calls_kernel_own(text);
+        let library = kernel_library::owner(text);
+        // A traceback has a library's code.
+        let has_code = library.is_none() && ["pl.BlockSpec(", "pallas_call(", "@triton.jit"].into_iter().any(has);
+        let is_own = has_code || calls_kernel_own(text);
         Self {
             spills: has("register allocator spill"),
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
@@ -135,6 +144,7 @@ impl Named {
             own_kernel: is_own,
             other_code: !is_own && text.lines().any(|line| line.trim_start().starts_with("import ")),
             attention: ["attention", "Attention"].into_iter().any(has),
+            library,
         }
     }
 }
@@ -167,6 +177,7 @@ impl Message {
             product: None,
             chunks: Vec::new(),
             kernel: None,
+            kernel_options: Vec::new(),
             block_sizes: Vec::new(),
             quote: None,
             in_function: None,

@@ -11,6 +11,7 @@ use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
 use crate::job::{Job, Told};
+use crate::kernel_library::{KernelMemory, KernelOption};
 use crate::kernel_name;
 use crate::level::Level;
 use crate::list::{self, List};
@@ -67,6 +68,13 @@ impl Message {
             let named_sizes = if is_of_core && listed.is_empty() { of_name() } else { listed };
             let is_of_kernel = is_of_core || message.form == Form::SharedMemory;
             let block_sizes = if is_of_kernel && named_sizes.is_empty() { in_call(&text) } else { named_sizes };
+            let lacking = match message.memory_space.as_deref() {
+                Some("vmem") => Some(KernelMemory::Vmem),
+                Some("smem") => Some(KernelMemory::Smem),
+                _ => (message.form == Form::SharedMemory).then_some(KernelMemory::Shared),
+            };
+            let options = |memory| KernelOption::all(&text, kernel.as_deref(), memory);
+            let kernel_options = lacking.map(options).unwrap_or_default();
             let is_of_gpu = message.form == Form::Gpu;
             let form = if is_of_gpu && is_of_autotuner(log, &message) { Form::GpuRetry } else { message.form };
             let mut facts = message.facts;
@@ -91,6 +99,7 @@ impl Message {
                 product,
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },
                 kernel: kernel.clone().filter(|_| is_of_core),
+                kernel_options,
                 block_sizes,
                 ..message
             }

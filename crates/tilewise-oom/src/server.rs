@@ -32,6 +32,18 @@ const SIGNS: [(&[&str], Server); 5] = [
 ];
 
 impl Server {
+    /// The server's name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Vllm => "vLLM",
+            Self::Sglang => "SGLang",
+            Self::TextGeneration => "TGI",
+            Self::TensorRt => "TensorRT-LLM",
+            Self::LlamaCpp => "llama.cpp",
+        }
+    }
+
     /// The server's flag for the part of the memory that weights and cache may fill.
     ///
     /// ```
@@ -81,6 +93,29 @@ impl Server {
             Self::TextGeneration => "--num-shard",
             Self::TensorRt => "--tp_size",
             Self::LlamaCpp => "--tensor-split",
+        }
+    }
+
+    /// The server's flag for the tokens of a page of its cache, if it has one.
+    #[must_use]
+    pub fn page_flag(self) -> Option<&'static str> {
+        match self {
+            Self::Vllm => Some("--block-size"),
+            Self::Sglang => Some("--page-size"),
+            Self::TensorRt => Some("tokens_per_block"),
+            Self::TextGeneration | Self::LlamaCpp => None,
+        }
+    }
+
+    /// The server's flag for the requests that it runs at once.
+    #[must_use]
+    pub fn requests_flag(self) -> &'static str {
+        match self {
+            Self::Vllm => "--max-num-seqs",
+            Self::Sglang => "--max-running-requests",
+            Self::TextGeneration => "--max-concurrent-requests",
+            Self::TensorRt => "max_batch_size",
+            Self::LlamaCpp => "--parallel",
         }
     }
 

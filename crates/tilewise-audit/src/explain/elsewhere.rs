@@ -38,7 +38,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | SmallerWorkspace
         | SmallerOperand { .. }
         | OffloadLess => Target::Value,
-        Bank { .. } | SharedMemory { .. } | OtherKernel => Target::Kernel,
+        Bank { .. } | SharedMemory { .. } | OtherKernel | Implementation(_) => Target::Kernel,
         AnyAlgorithm | NoAutotuning => Target::Compiler,
         _ => Target::Process,
     };
@@ -108,6 +108,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
     let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
     match message.form {
         Form::SharedMemory => {
+            if let Some(option) = super::library::implementation(message) {
+                return vec![Implementation(option.clone())];
+            }
             let other = Some(OtherKernel).filter(|_| !message.named.own_kernel);
             let mut found: Vec<_> = [shared_memory(message)].into_iter().chain(other).collect();
             // Code without a kernel calls a library's.

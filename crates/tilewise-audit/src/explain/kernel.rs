@@ -1,5 +1,6 @@
 //! VMEM, SMEM and the SparseCore's memories: the needs of one kernel or instruction.
 
+use super::library;
 use crate::{
     advice::{
         Recommendation, Saving, Target,
@@ -31,11 +32,15 @@ pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommen
             framework,
         )];
     }
+    let options = library::options(explanation).map(|finding| block(finding, framework));
     if message.memory_space.as_deref() == Some("smem") {
-        return vec![block(scalars(explanation), framework)];
+        return vec![options.unwrap_or_else(|| block(scalars(explanation), framework))];
     }
     let (raised, cap) = (limit(explanation, framework), cap_in_the_way(explanation));
-    let is_own = is_kernel(explanation) && message.kernel.is_none();
+    if let Some(options) = options {
+        return [options].into_iter().chain(raised).collect();
+    }
+    let is_own = is_kernel(explanation) && message.kernel.is_none() && message.named.library.is_none();
     if raised.is_some() && is_own && generation(explanation).and_then(Limits::of).is_some() {
         // It costs nothing, and is enough for a user's own kernel; a library sets its kernels' limit itself.
         return raised.into_iter().collect();
@@ -44,9 +49,12 @@ pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommen
         // The cap is only mentioned where no higher limit helps.
         block(smaller_blocks(explanation, cap.filter(|_| raised.is_none())), framework)
     });
-    // The compiler chooses the blocks of its own operations.
-    let is_of_compiler = matches!(smaller.finding, Finding::Block(BlockFinding::Fusion { .. }));
-    let (first, last) = if is_of_compiler { (raised, Some(smaller)) } else { (Some(smaller), raised) };
+    // The compiler chooses the blocks of its own operations, and a library those of its kernels.
+    let is_of_others = matches!(
+        smaller.finding,
+        Finding::Block(BlockFinding::Fusion { .. } | BlockFinding::Unlisted { library: Some(_), .. })
+    );
+    let (first, last) = if is_of_others { (raised, Some(smaller)) } else { (Some(smaller), raised) };
     first.into_iter().chain(last).collect()
 }
 
@@ -213,6 +221,7 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
             shrink: shrink(message),
             cap,
             is_own: message.named.own_kernel,
+            library: message.named.library.filter(|_| !message.named.own_kernel),
         },
     }
 }
@@ -232,7 +241,7 @@ fn shrink(message: &Message) -> Option<u64> {
 }
 
 /// The divisor of the blocks, a power of two, so that they surely fit: memory grows at least in proportion to blocks.
-fn parts_that_fit(message: &Message) -> u64 {
+pub(super) fn parts_that_fit(message: &Message) -> u64 {
     let figures = message.used.as_ref().zip(message.limit.as_ref()).map(|(used, limit)| (used.bytes(), limit.bytes()));
     let times = figures.map_or(2, |(used, limit)| used.div_ceil(limit.max(1)));
     times.clamp(2, 1 << 16).next_power_of_two()
@@ -278,7 +287,7 @@ pub(super) fn spills(explanation: Listing<'_>, framework: Framework) -> Vec<Reco
     let spilled = windows.iter().filter(|(_, window)| window.kind == WindowKind::Spill);
     let bytes = spilled.map(|(row, _)| row.taken_bytes()).fold(0, u64::saturating_add);
     let finding = match smaller_blocks(explanation, None) {
-        library @ BlockFinding::Library { .. } => library,
+        library @ BlockFinding::Library { .. } => library::options(explanation).unwrap_or(library),
         other => BlockFinding::Spills { bytes, is_of_fusion: matches!(other, BlockFinding::Fusion { .. }) },
     };
     [block(finding, framework)].into_iter().chain(limit(explanation, framework)).collect()

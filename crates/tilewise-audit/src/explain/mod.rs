@@ -5,6 +5,7 @@ mod answers;
 mod elsewhere;
 mod explanation;
 mod kernel;
+mod library;
 mod lowered;
 mod mismatch;
 mod mosaic;

@@ -16,6 +16,12 @@ pub struct Serving {
     pub gpu_bytes: Option<u64>,
     /// The number of devices between which it divides the model, if the text sets one.
     pub devices: Option<u64>,
+    /// Tokens of a page of its cache, if the text sets them.
+    pub page: Option<u64>,
+    /// Tokens of the longest request, if the text sets them.
+    pub longest: Option<u64>,
+    /// Requests that it runs at once, if the text sets them.
+    pub requests: Option<u64>,
     /// Whether llama.cpp failed to allocate the buffers of its computation, which a smaller batch makes smaller.
     pub lacks_compute_buffer: bool,
     /// Layers of a model of llama.cpp's that lie on GPUs.
@@ -31,6 +37,9 @@ impl Serving {
                 .iter()
                 .find_map(|name| size_of(log.split_once(name)?.1)),
             devices: server.and_then(|server| told::count(text, server.devices_flag())),
+            page: server.and_then(|server| told::count(text, server.page_flag()?)),
+            longest: server.and_then(|server| told::count(text, server.length_flag())),
+            requests: server.and_then(|server| told::count(text, server.requests_flag())),
             lacks_compute_buffer: log.contains("failed to allocate compute buffers"),
             gpu_layers: gpu_layers(log),
         }

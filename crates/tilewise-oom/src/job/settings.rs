@@ -22,6 +22,12 @@ impl Setting {
         name.contains("batch") || is_named(&name, "bs")
     }
 
+    /// The option of this name that a text sets, if to one value: `sa_block_q=1024`, `--block-size 16`.
+    pub(crate) fn of_option(text: &str, name: &str) -> Option<Self> {
+        let mut found = only(named(text, |other| other == name));
+        found.pop().filter(|_| found.is_empty())
+    }
+
     /// Whether it is the length of a sample or of a request.
     #[must_use]
     pub fn is_of_length(&self) -> bool {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::style::bytes;
 use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
-use tilewise_oom::{Form, Framework, Message};
+use tilewise_oom::{Form, Framework, KernelOption, Message, OptionChange};
 
 /// Shared memory that a block of threads may have at most, in bytes, and the cards: "Maximum amount of shared memory per thread
 /// block" of NVIDIA's CUDA C++ Programming Guide, and the local data share of AMD's CDNA papers.
@@ -64,6 +64,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                     "params = plgpu.CompilerParams(num_stages=1)  # pallas_call(…, compiler_params=params)",
                 ),
             }
+        }
+        ElsewhereFinding::Implementation(KernelOption { library, name, change: OptionChange::Set(to), .. }) => {
+            Words::new(format!(
+                "Choose another implementation by `{name}` of {library}, for these shapes or for the gradient alone: the kernel is {library}'s, \
+                 and its blocks grow with the size of a head. `{to}` has no kernel of its own; or update {library}, which chooses the \
+                 blocks"
+            ))
+            .task(format!("Set `{name}` to '{to}' in the call of {library}, whose kernel it is"))
+            .code(None, format!("{name}='{to}'  # in the library's call; a newer version may choose smaller blocks"))
         }
         ElsewhereFinding::OtherKernel => {
             let of_xla = match about.framework {

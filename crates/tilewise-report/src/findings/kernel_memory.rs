@@ -3,15 +3,15 @@
 use super::{
     Words,
     code::{JAX, PALLAS, tuple},
-    words::{list, printed},
+    words::{capitalized, list, printed},
 };
-use crate::style::bytes;
+use crate::style::{bytes, grouped};
 use tilewise::tpu::Generation;
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{BlockFinding, KernelLimit},
+    recommendation::finding::{BlockFinding, ChangedOption, KernelLimit},
 };
-use tilewise_oom::{BlockSize, Framework, WindowKind};
+use tilewise_oom::{BlockSize, Framework, OptionChange, WindowKind};
 
 /// The task where an operation unrolls.
 const UNROLLS: &str = "Find the operation that unrolls, and give it less at once";
@@ -72,6 +72,12 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
                 },
             }
         }
+        BlockFinding::Options { library, options, product } => options_of_library(library, options, product.as_ref()),
+        BlockFinding::Unlisted { library: Some(library), shrink, .. } => shrunk(*shrink, Words::new(format!(
+            "Update {library}, whose kernel it is, or take an option of it with smaller blocks, a smaller page or another \
+             implementation: the kernel's blocks in VMEM, double-buffered in a grid, its scratch and its stack are too large together"
+        ))
+        .task(format!("Update {library}, whose kernel it is, or choose smaller blocks there"))),
         BlockFinding::Fusion { cap } => {
             let words = Words::new(format!(
                 "Give the operation less at once (a smaller window, sort or reduction, fewer rows), or break the fusion \
@@ -115,6 +121,44 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
         ),
         BlockFinding::Spills { bytes, is_of_fusion } => spills(*bytes, *is_of_fusion, about),
         _ => scalars(finding),
+    }
+}
+
+/// Options that reach a library's kernel.
+fn options_of_library(library: &str, options: &[ChangedOption], product: Option<&(Vec<u64>, u64)>) -> Words {
+    let verb = |change: &OptionChange| match change {
+        OptionChange::Raise => "raise",
+        OptionChange::Lower => "lower",
+        _ => "set",
+    };
+    let value = |option: &ChangedOption| match (option.change, option.from, option.to) {
+        (OptionChange::Set(to), ..) => format!("`{}` to '{to}'", option.name),
+        (_, Some(from), Some(to)) => format!("`{}` from {from} to {to}", option.name),
+        (_, None, Some(to)) => format!("`{}` to {to}", option.name),
+        (_, Some(from), None) => format!("`{}` ({from})", option.name),
+        (_, None, None) => format!("`{}`", option.name),
+    };
+    // A verb is said once for options that follow each other.
+    let mut said = String::new();
+    for (at, option) in options.iter().enumerate() {
+        let is_same = at > 0 && options[at - 1].change == option.change;
+        let before = match at {
+            0 => "",
+            _ if is_same => " and ",
+            _ => ", or ",
+        };
+        let verb = if is_same { String::new() } else { format!("{} ", verb(&option.change)) };
+        said.push_str(&format!("{before}{verb}{}", value(option)));
+    }
+    let task = capitalized(&said);
+    let words = Words::new(format!("{task}: the kernel is {library}'s, and this reaches it")).task(task);
+    match product {
+        Some((factors, element)) => {
+            let all = factors.iter().fold(*element, |all, factor| all.saturating_mul(*factor));
+            let factors: Vec<String> = factors.iter().map(|factor| grouped(*factor)).collect();
+            words.caveat(format!("{} × {element} B = {}, of {library}'s kernel", factors.join(" × "), bytes(all)))
+        }
+        None => words.caveat(format!("the kernel is {library}'s")),
     }
 }
 

@@ -351,7 +351,15 @@ fn frees(advice: &Recommendation) -> String {
 
 /// The place where a kernel of the reader's own is called: its function, by the names of operations.
 fn kernel_call(advice: &Recommendation, explanation: &Explanation) -> Option<String> {
-    if advice.target != Target::Kernel || matches!(&advice.finding, Finding::Block(BlockFinding::Library { .. })) {
+    let is_of_library = matches!(
+        &advice.finding,
+        Finding::Block(
+            BlockFinding::Library { .. }
+                | BlockFinding::Options { .. }
+                | BlockFinding::Unlisted { library: Some(_), .. }
+        )
+    );
+    if advice.target != Target::Kernel || is_of_library {
         return None;
     }
     let named = explanation.allocations.iter().find_map(|row| {

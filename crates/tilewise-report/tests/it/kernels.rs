@@ -1,5 +1,6 @@
 //! Kernels whose blocks are too large: what their names and metadata say of these. Messages of libtpu 0.0.52, shortened.
 
+use crate::screen::first_change;
 use tilewise_audit::explain;
 use tilewise_oom::Message;
 use tilewise_report::words;
@@ -51,4 +52,79 @@ fn blocks_that_no_text_has_are_divided_where_they_are_set() {
     let (sentence, code) = said("flash_attention", "", ("23.64M", "16.00M"));
     assert!(!sentence.contains("now"), "{sentence}");
     assert!(code.contains("block_q=block_sizes.block_q // 2, block_k_major=block_sizes.block_k_major // 2"), "{code}");
+}
+
+/// Options of the library whose kernel it is, with the values that the command's own numbers give.
+#[test]
+fn options_reach_kernels_of_libraries() {
+    let splash = |options: &str| {
+        format!(
+            "python -m maxtext.train max_target_length=1048576 {options}\nRESOURCE_EXHAUSTED: Allocation (size=2097152) would exceed memory \
+             (size=1048576) :: #allocation3 [shape = 'u8[2097152]{{0}}', space=smem, size = 0x200000, scoped, tag = 'prefetched SMEM operand \
+             0'] :: splash_mha_fwd_segmented_residuals.3"
+        )
+    };
+    let (task, screen) = first_change(&splash("sa_block_q=1024 sa_block_kv=1024"));
+    assert_eq!(task, "Raise `sa_block_q` from 1024 to 2048 and `sa_block_kv` from 1024 to 2048");
+    assert!(screen.contains("1,024 × 1,024 × 2 B = 2.00 MiB"), "{screen}");
+    // Without a product that is exact, the value isn't known.
+    assert_eq!(first_change(&splash("sa_block_q=512")).0, "Raise `sa_block_q` (512) and `sa_block_kv`");
+    let list = |rows: &[(&str, &str)]| {
+        let entry = |(number, (size, shape)): (usize, &(&str, &str))| {
+            format!(
+                "  {}. Size: {size}\n     Operator: op_name=\"jit(step)/jit(ragged_paged_attention)/pallas_call\"\n     Shape: {shape}\n     \
+                 Unpadded size: {size}\n     ==========================\n",
+                number + 1
+            )
+        };
+        rows.iter().enumerate().map(entry).collect::<String>()
+    };
+    let smem = "Ran out of memory in memory space smem. Used 1.06M of 1.00M smem. Exceeded smem capacity by 66.1K.\n\n  Largest program \
+                allocations in smem:\n";
+    let tables = list(&[("640.0K", "s32[163840]{0:T(1024)}"), ("448.0K", "s32[7,16384]{1,0:T(1,128)}")]);
+    let serve = "vllm serve M --max-num-seqs 256 --max-model-len 10240";
+    assert_eq!(
+        first_change(&format!("{serve} --block-size 16\n{smem}{tables}")).0,
+        "Raise `--block-size` from 16 to 32"
+    );
+    assert!(!first_change(&format!("{serve} --block-size 64\n{smem}{tables}")).1.contains("--block-size"));
+    let vmem = "Ran out of memory in memory space vmem while allocating on stack for %ragged_paged_attention_kernel.1 = \
+                bf16[48,24,128]{2,1,0:T(8,128)(2,1)} custom-call(%p0.1), custom_call_target=\"tpu_custom_call\". Scoped allocation with size \
+                20.31M and limit 16.00M exceeded scoped vmem limit by 4.31M.\n\n  Largest program allocations in vmem:\n";
+    let block = list(&[("16.00M", "bf16[2,128,16,16,128]{4,3,2,1,0:T(8,128)(2,1)}")]);
+    assert_eq!(
+        first_change(&format!("vllm serve M --max-model-len 8192\n{vmem}{block}")).0,
+        "Lower `--max-model-len` from 8192 to 1024, or raise `--tensor-parallel-size`"
+    );
+    // A length below the block's tokens already, and a block whose number of pages its name has.
+    assert!(!first_change(&format!("vllm serve M --max-model-len 1024\n{vmem}{block}")).0.contains("--max-model-len"));
+    let named = vmem.replace("ragged_paged_attention_kernel", "RPA-bq_32-bkvp_16-p_128");
+    let block = list(&[("16.00M", "bf16[2,2048,8,2,128]{4,3,2,1,0:T(2,128)(2,1)}")]);
+    assert_eq!(
+        first_change(&format!("sgl_jax --page-size=128 --tp-size=1\n{named}{block}")).0,
+        "Lower `--page-size` from 128 to 64, or raise `--tp-size` from 1 to 2"
+    );
+}
+
+/// A kernel in a library's file isn't the reader's, and an array that fills the memory isn't a spilled register.
+#[test]
+fn a_kernel_of_a_library_is_not_the_readers() {
+    let of = |path: &str, scratch: &str| {
+        format!(
+            "Ran out of memory in memory space vmem while allocating on stack for %update.1 = bf16[710080,64,128]{{2,1,0:T(8,128)(2,1)}} \
+             custom-call(%a), custom_call_target=\"tpu_custom_call\", metadata={{op_name=\"jit(update)/pallas_call\" source_file=\"{path}\"}}. \
+             Scoped allocation with size 64.12M and limit 64.00M exceeded scoped vmem limit by 128.0K. TPU v6e\n\n  Largest program \
+             allocations in vmem:\n  1. Size: {scratch}\n     Operator: op_name=\"jit(update)/pallas_call\"\n     Shape: \
+             bf16[64,64,64,128]{{3,2,1,0:T(8,128)(2,1)}}\n     Allocation type: scoped\n     ==========================\n  2. Size: 128.0K\n     \
+             XLA label: register allocator spill slots\n     Allocation type: scoped\n     ==========================\n"
+        )
+    };
+    let (task, screen) = first_change(&of("/home/me/sgl_jax/srt/kernels/update.py", "64.00M"));
+    assert_eq!(task, "Raise the limit to 65.00 MiB");
+    assert!(screen.contains("Update sglang-jax, whose kernel it is") && !screen.contains("of your own"), "{screen}");
+    assert!(!screen.contains("registers"), "{screen}");
+    assert!(first_change(&of("/home/me/update.py", "32.00M")).1.contains("registers"));
+    let gpu = "  File \".../site-packages/tokamax/_src/ops/attention/vjp.py\", line 431, in _bwd\n    return pl.pallas_call(\n\
+               jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Shared memory size limit exceeded: requested 203136, available: 166912";
+    assert_eq!(first_change(gpu).0, "Set `implementation` to 'xla_chunked' in the call of tokamax, whose kernel it is");
 }

@@ -1,7 +1,21 @@
 //! Findings in messages about a TPU's kernels: their memory, and code that Mosaic refuses.
 
 use tilewise::{Shape, tpu::Generation};
-use tilewise_oom::{BlockSize, PrintedSize, WindowKind};
+use tilewise_oom::{BlockSize, OptionChange, PrintedSize, WindowKind};
+
+/// An option of a library, with a value that makes its kernel need less.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangedOption {
+    /// The option's name.
+    pub name: String,
+    /// Its value in the text.
+    pub from: Option<u64>,
+    /// The way to change it.
+    pub change: OptionChange,
+    /// The value to be, if one is known to be enough.
+    pub to: Option<u64>,
+}
 
 /// A kernel's use of its own memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +64,15 @@ pub enum BlockFinding {
         /// The generation's cap in bytes, if no higher limit helps.
         cap: Option<(Generation, u64)>,
     },
+    /// Options of the library that has the kernel.
+    Options {
+        /// The library.
+        library: String,
+        /// These, with the values that make the difference.
+        options: Vec<ChangedOption>,
+        /// Numbers of the text that multiply to what is too large, and the bytes of an element.
+        product: Option<(Vec<u64>, u64)>,
+    },
     /// A kernel that the compiler generated from an operation.
     Fusion {
         /// The generation's cap in bytes, if no higher limit helps.
@@ -65,6 +88,8 @@ pub enum BlockFinding {
         cap: Option<(Generation, u64)>,
         /// Whether the text calls the kernel the writer's.
         is_own: bool,
+        /// The library whose file has the kernel.
+        library: Option<&'static str>,
     },
     /// An operand lies in SMEM.
     ScalarOperand {

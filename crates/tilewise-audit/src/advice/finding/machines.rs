@@ -1,7 +1,7 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{BlockSize, ListedProcess, Occasion, OomVerdict, Product, Reason, Rise, Run, Server};
+use tilewise_oom::{BlockSize, KernelOption, ListedProcess, Occasion, OomVerdict, Product, Reason, Rise, Run, Server};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,6 +167,8 @@ pub enum ElsewhereFinding {
     },
     /// Another implementation of the kernel, or of the fusion, needs less shared memory.
     OtherKernel,
+    /// An option of the library that has the kernel chooses another implementation.
+    Implementation(KernelOption),
     /// No algorithm of an operation had room for its workspace: one has to be chosen without trying them.
     AnyAlgorithm,
     /// XLA's default algorithms, untried: what then fails tells the cause.
@@ -241,6 +243,7 @@ impl ElsewhereFinding {
             | Self::UnifiedMemory(_) => Change::Limit,
             Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)
             | Self::OtherKernel
+            | Self::Implementation(_)
             | Self::AnyAlgorithm
             | Self::NoAutotuning
             | Self::NoFailure

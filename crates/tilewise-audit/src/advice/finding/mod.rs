@@ -15,7 +15,9 @@ pub use arrays::{
     SampleGradients, ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
 };
 pub use copies::{Alike, Repeated};
-pub use kernels::{BlockFinding, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
+pub use kernels::{
+    BlockFinding, ChangedOption, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension,
+};
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
 pub use messages::{
     Asker, CacheFinding, CoreHalt, DonationFinding, Lowered, MemoryFinding, MessageLacks, MismatchFinding,
