@@ -139,6 +139,8 @@ pub struct Worked {
     pub package: String,
     /// The version that works.
     pub version: String,
+    /// The address of its repository, where the version is a commit.
+    pub repository: Option<String>,
 }
 
 /// Packages whose versions a text compares, and their names in `pip`.
@@ -216,6 +218,29 @@ const BAD: [&str; 12] = [
 const CLAUSES: [&str; 7] = [", ", " but ", " while ", " whereas ", " (", " and ", " – "];
 
 impl Worked {
+    /// The commit that a comment in its own line calls good: `pip install git+https://github.com/o/r@d06931e  # This works.`
+    pub(crate) fn of_commit(text: &str) -> Option<Self> {
+        /// Bytes of the longest address, and digits of the shortest commit.
+        const LONGEST: usize = 200;
+        const SHORTEST: usize = 7;
+        text.lines().find_map(|line| {
+            let (_, behind) = line.split_once("git+https://")?;
+            let is_part = |c: char| c.is_ascii_alphanumeric() || "./_-@".contains(c);
+            let end = behind.find(|c| !is_part(c)).unwrap_or(behind.len());
+            let (address, version) = behind[..end].split_once('@').filter(|_| end <= LONGEST)?;
+            let comment = behind[end..].split_once('#')?.1.to_ascii_lowercase();
+            let has = |known: &[&str]| known.iter().any(|sign| comment.contains(sign));
+            let is_commit = version.len() >= SHORTEST && version.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let is_good = has(&GOOD) && !has(&BAD) && !comment.contains("n't");
+            let package = address.rsplit('/').next()?.trim_end_matches(".git");
+            (is_commit && is_good && !package.is_empty()).then(|| Self {
+                package: package.to_owned(),
+                version: version.to_owned(),
+                repository: Some(format!("https://{address}")),
+            })
+        })
+    }
+
     /// The version that works, where a sentence compares it with one that doesn't: `jax 0.4.23 works, 0.4.26 fails`.
     pub(crate) fn of(lower: &str) -> Option<Self> {
         sentences(lower).find_map(|sentence| {
@@ -237,7 +262,11 @@ impl Worked {
             let is_of_package = package_before(&sentence[..*at]).is_none_or(|own| own == package);
             let is_compared = has(clause(*at), &RETURNS)
                 || versions.iter().any(|(other, _)| other != at && has(clause(*other), &BAD));
-            (is_compared && is_of_package).then(|| Self { package: package.to_owned(), version: (*version).to_owned() })
+            (is_compared && is_of_package).then(|| Self {
+                package: package.to_owned(),
+                version: (*version).to_owned(),
+                repository: None,
+            })
         })
     }
 }
@@ -291,6 +320,21 @@ mod tests {
             ),
         ] {
             assert_eq!(occasion(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn commits_that_work() {
+        let of = |text: &str| Worked::of_commit(text).map(|worked| (worked.package, worked.version));
+        let line = "!pip install git+https://github.com/o/Repo.git@d06931e79cc3 # This version works well.";
+        assert_eq!(of(line), Some(("Repo".to_owned(), "d06931e79cc3".to_owned())));
+        for none in [
+            "pip install git+https://github.com/o/r@d06931e  # fails",
+            "pip install git+https://github.com/o/r@main  # works",
+            "pip install git+https://github.com/o/r@d06931e",
+            "git+https://@  # works",
+        ] {
+            assert_eq!(of(none), None, "{none}");
         }
     }
 

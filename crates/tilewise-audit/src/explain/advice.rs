@@ -190,8 +190,33 @@ pub(super) fn with_long_input(mut advice: Vec<Recommendation>, message: &Message
 /// Puts the version first with which a job ran, where its text compares it with one that fails.
 pub(super) fn with_worked(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     if let Some(worked) = message.job.worked.clone() {
-        let finding = Finding::RunTime(RunTimeFinding::Worked(worked));
+        let finding = Finding::RunTime(RunTimeFinding::Worked { worked, machine: message.machine() });
         advice.insert(0, Recommendation::new(finding, Target::Process, message.framework));
+    }
+    advice
+}
+
+/// Puts the state of an optimizer first, where one with less state runs, or memory of earlier attempts in the same process.
+pub(super) fn with_history(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    let job = &message.job;
+    let is_of_device = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device);
+    let is_of_program = matches!(message.form, Form::Bound | Form::Assignment | Form::EarlyAbort);
+    let is_error = message.form.level() == Level::Error;
+    let is_load = |finding: &RunTimeFinding| {
+        matches!(finding, RunTimeFinding::AskLess { asker: Asker::Load { .. } | Asker::Weights, .. })
+    };
+    if let Some(optimizers) = job.optimizers.filter(|_| is_error && (is_of_device || is_of_program)) {
+        let (is_divided, is_of_keras) = (job.done.contains(&Done::Sharded), job.names.keras);
+        // With another optimizer the same weights were loaded.
+        advice.retain(|piece| !matches!(&piece.finding, Finding::RunTime(finding) if is_load(finding)));
+        let finding = Finding::RunTime(RunTimeFinding::OptimizerState { optimizers, is_divided, is_of_keras });
+        advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
+    }
+    if job.is_repeated && is_of_device && is_error {
+        advice.insert(
+            0,
+            Recommendation::new(Finding::RunTime(RunTimeFinding::Repeated), Target::Process, message.framework),
+        );
     }
     advice
 }

@@ -1,7 +1,7 @@
 //! Explains why a TPU ran out of memory: a message's entries, with the sizes of their arrays and the causes of padding.
 
 use super::{
-    advice::{advice, with_closed_over, with_kept, with_long_input, with_told, with_worked},
+    advice::{advice, with_closed_over, with_history, with_kept, with_long_input, with_told, with_worked},
     answers::{answers, is_small},
     kernel::declared_and_body_bytes,
     mismatch::{Mismatch, mismatch},
@@ -69,7 +69,7 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
     advice.iter_mut().for_each(|piece| piece.is_batch_ruled_out = message.job.is_batch_ruled_out);
     let advice = with_switches(with_recomputing(with_settings(advice, listing), listing), listing);
     let advice = with_told(with_closed_over(with_kept(advice, &message), &message), &message);
-    let advice = with_worked(with_long_input(advice, &message), &message);
+    let advice = with_worked(with_history(with_long_input(advice, &message), &message), &message);
     let declared_and_body_bytes = declared_and_body_bytes(listing);
     let is_harmless = message.verdict() == OomVerdict::Donation && is_small(listing);
     Explanation { message, allocations, mismatch, is_harmless, advice, declared_and_body_bytes }

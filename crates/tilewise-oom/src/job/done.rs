@@ -41,7 +41,18 @@ const SIGNS: [(Done, &[&str]); 6] = [
     (Done::UnifiedMemory, &["TF_FORCE_UNIFIED_MEMORY"]),
     (
         Done::Sharded,
-        &["fsdp", "FSDP", "FullySharded", "fully_shard", "zero_stage", "zero3", "ZeRO-3", "deepspeed", "DeepSpeed"],
+        &[
+            "fsdp",
+            "FSDP",
+            "FullySharded",
+            "fully_shard",
+            "zero_stage",
+            "zero3",
+            "ZeRO-3",
+            "deepspeed",
+            "DeepSpeed",
+            "ModelParallel(",
+        ],
     ),
     (Done::BlockwiseAttention, &["flash_attention(", "splash_attention", "make_flash_attention"]),
     (

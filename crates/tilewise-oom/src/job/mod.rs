@@ -4,6 +4,7 @@ mod devices;
 mod done;
 mod gpu;
 mod growth;
+mod history;
 mod host;
 mod kept;
 mod model;
@@ -24,6 +25,7 @@ pub use devices::Devices;
 pub use done::Done;
 pub use gpu::{Core, Gpu};
 pub use growth::Rise;
+pub use history::Optimizers;
 pub use host::Host;
 pub use kept::Kept;
 pub use model::Model;
@@ -118,6 +120,10 @@ pub struct Job {
     pub long_input: Option<[u64; 2]>,
     /// Whether the text tells that a compiled function closes over an array.
     pub closes_over: bool,
+    /// An optimizer with which it ran, where one with more state fails.
+    pub optimizers: Option<Optimizers>,
+    /// Whether earlier attempts ran in the same process.
+    pub is_repeated: bool,
     /// A version of a package with which it ran, where the text compares it with one that fails.
     pub worked: Option<Worked>,
     /// Its work as it failed, in the words of the text's own sentences.
@@ -180,7 +186,9 @@ impl Job {
             evaluates_with_grad: no_grad::is_lacking_beside_eval(log),
             long_input: long_input(text),
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
-            worked: Worked::of(&lower),
+            optimizers: Optimizers::of(&lower),
+            is_repeated: history::is_repeated(&lower),
+            worked: Worked::of_commit(tail(log, SEARCHED)).or_else(|| Worked::of(&lower)),
             occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),
         }

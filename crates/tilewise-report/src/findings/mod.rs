@@ -22,6 +22,7 @@ mod frozen_state;
 mod gathered_pages;
 mod gpu_kernels;
 mod graphs;
+mod history;
 mod host;
 mod kernel_columns;
 mod kernel_memory;

@@ -3,7 +3,7 @@
 use super::{
     Words, cache,
     code::{self, ALIVE, JAX},
-    resource,
+    history, resource,
     words::printed,
 };
 use crate::style::grouped;
@@ -86,11 +86,12 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             let by = if to.is_some() { "by the error's figures" } else { "as the error says" };
             Words::new(format!("{verb} `{}`{now}, {by}", told.name))
         }
-        RunTimeFinding::Worked(Worked { package, version, .. }) => Words::new(format!(
+        RunTimeFinding::Worked { worked: Worked { package, version, repository, .. }, machine } => Words::new(format!(
             "Install `{package}` {version} again, with which the job ran as the text says, and tell its authors what the newer version holds"
         ))
         .task(format!("Install `{package}` {version} again, which the text says works"))
-        .code(None, format!("pip install {package}=={version}")),
+        .code(None, history::install(package, version, repository.as_deref(), *machine)),
+        RunTimeFinding::OptimizerState { .. } | RunTimeFinding::Repeated => history::words(finding, about),
         RunTimeFinding::ClosedOver => Words::new(
             "Pass the array as an argument: one that a compiled function closes over is a constant of its program, which the host copies \
              several times as it compiles, and the device holds beside the array itself. `functools.partial` closes over it, too",

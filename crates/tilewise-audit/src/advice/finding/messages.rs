@@ -3,8 +3,8 @@
 use crate::advice::change::Change;
 use tilewise::ElementType;
 use tilewise_oom::{
-    Budget, Form, Kept, Message, Model, Occasion, PrintedSize, Resharding, Resource, Server, Setting, Switch,
-    SwitchKind, Told, Worked,
+    Budget, Form, Kept, Message, Model, Occasion, Optimizers, PrintedSize, Resharding, Resource, Server, Setting,
+    Switch, SwitchKind, Told, UntiledMachine, Worked,
 };
 
 /// A program that doesn't fit.
@@ -213,7 +213,23 @@ pub enum RunTimeFinding {
         to: Option<String>,
     },
     /// The job ran with this version of a package.
-    Worked(Worked),
+    Worked {
+        /// It, and its version.
+        worked: Worked,
+        /// The machine of the job, if it isn't a TPU.
+        machine: Option<UntiledMachine>,
+    },
+    /// An optimizer with less state runs.
+    OptimizerState {
+        /// Both.
+        optimizers: Optimizers,
+        /// Whether weights are divided between devices.
+        is_divided: bool,
+        /// Whether it is one of Keras's.
+        is_of_keras: bool,
+    },
+    /// Earlier attempts in the same process may hold memory.
+    Repeated,
     /// A compiled function closes over an array, which is a constant of its program.
     ClosedOver,
     /// An input has more tokens than the model was trained for.
@@ -417,12 +433,14 @@ impl RunTimeFinding {
         match self {
             Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } | Self::Kept(_) => Change::Free,
             Self::ServerRoom { .. } | Self::Told { .. } => Change::Limit,
-            Self::Worked(_) => Change::None,
+            Self::Worked { .. } => Change::None,
+            Self::Repeated => Change::Free,
             Self::ClosedOver => Change::Free,
             Self::LongInput { .. } => Change::Chunk,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move | Self::WholeState(_) => Change::Shard,
+            Self::OptimizerState { .. } => Change::Shard,
             Self::OtherResource(_) | Self::CoreHalt(_) | Self::CompilerCheck | Self::Unknown { .. } => Change::None,
         }
     }

@@ -1,0 +1,73 @@
+//! Runs of a job beside the one that failed: versions and optimizers that work, attempts in the same process.
+
+use super::Words;
+use tilewise_audit::{Recommendation, recommendation::finding::RunTimeFinding};
+use tilewise_oom::{Framework, UntiledMachine};
+
+pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
+    match finding {
+        RunTimeFinding::OptimizerState { optimizers, is_divided, is_of_keras } => {
+            let (works, fails, arrays) = (optimizers.works, optimizers.fails, optimizers.arrays);
+            let more = if arrays == 1 { "one array".to_owned() } else { format!("{arrays} arrays") };
+            let cause = format!("{fails} keeps {more} of each weight's size that {works} doesn't, and with {works} the job runs");
+            let words = Words::new(if *is_divided {
+                format!("See that the state of {fails} is divided between the devices as the weights are, or narrow it (bfloat16, Adafactor): {cause}")
+            } else {
+                format!("Divide the state of {fails} between devices, or take an optimizer with less of it (Adafactor, 8 bits): {cause}")
+            })
+            .task(if *is_divided {
+                format!("See that {fails}'s state is divided as the weights are; {works} has less")
+            } else {
+                format!("Divide {fails}'s state, or take an optimizer with less: {works} runs")
+            });
+            match about.framework {
+                Some(Framework::Jax) | None if *is_of_keras => words.code(
+                    None,
+                    "for v in model.optimizer.variables: print(v.path, v.shape, v.value.sharding)  # after model.optimizer.build(model.trainable_variables)",
+                ),
+                Some(Framework::Jax) => words.code("import jax", "print(jax.tree.map(lambda x: x.sharding, opt_state))"),
+                _ => words,
+            }
+        }
+        _ => Words::new(
+            "Run each attempt in a process of its own, or free what the earlier ones hold before the next: an attempt that failed in the same \
+             process may still hold its weights, cache and programs, and leaves the memory in pieces. The first attempt's error is the one to \
+             look into",
+        )
+        .task("Run each attempt in a fresh process: earlier ones may hold memory")
+        .jax(
+            about,
+            "import gc\nimport jax",
+            "del engine, state  # whatever the earlier attempt made\ngc.collect(); jax.clear_caches()  # or end the process",
+        ),
+    }
+}
+
+/// The command that installs a version, with what belongs to it.
+pub(super) fn install(
+    package: &str,
+    version: &str,
+    repository: Option<&str>,
+    machine: Option<UntiledMachine>,
+) -> String {
+    /// Wheels of JAX outside of PyPI.
+    const WHEELS: &str = "-f https://storage.googleapis.com/jax-releases/";
+    if let Some(repository) = repository {
+        return format!("pip install git+{repository}@{version}");
+    }
+    if !["jax", "jaxlib"].contains(&package) {
+        return format!("pip install {package}=={version}");
+    }
+    let numbers: Vec<u64> = version.split('.').filter_map(|part| part.parse().ok()).collect();
+    // Since then the CUDA of PyPI is the extra `cuda12`, before it was `cuda12_pip`.
+    match (machine, &numbers[..]) {
+        (None, _) => format!("pip install \"jax[tpu]=={version}\" {WHEELS}libtpu_releases.html"),
+        (Some(UntiledMachine::Gpu), numbers) if *numbers >= [0, 4, 30][..] => {
+            format!("pip install \"jax[cuda12]=={version}\"")
+        }
+        (Some(UntiledMachine::Gpu), numbers) if *numbers >= [0, 4, 7][..] => {
+            format!("pip install \"jax[cuda12_pip]=={version}\" {WHEELS}jax_cuda_releases.html")
+        }
+        _ => format!("pip install jax=={version} jaxlib=={version}"),
+    }
+}
