@@ -75,8 +75,8 @@ pub use facts::{Fact, FactValue, Facts};
 pub use form::Form;
 pub use framework::Framework;
 pub use job::{
-    Core, Devices, Done, Gpu, Host, Job, Kept, ListedProcess, Model, Names, Optimizers, PoolSettings, Rise, Run,
-    Serving, Setting, Switch, SwitchKind, Told, Way,
+    Core, Devices, Done, Gpu, Host, InputKind, InputOption, Job, Kept, ListedProcess, Model, Names, Optimizers,
+    PerUnit, PoolSettings, Rise, Run, Serving, Setting, Switch, SwitchKind, Told, Way,
 };
 pub use kernel_library::{KernelOption, OptionChange};
 pub use level::Level;

@@ -33,7 +33,9 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | TorchGrowth
         | HostGrowth(_)
         | HostShared
-        | HostCompilation
+        | HostCompilation(_)
+        | HostInputs(_)
+        | HostPerUnit { .. }
         | HostState(_)
         | SmallerWorkspace
         | SmallerOperand { .. }
@@ -169,9 +171,24 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let shared =
                 (held[2] > held.iter().fold(0, |all: u64, one| all.saturating_add(*one)) / 2).then_some(HostShared);
             // Before a first step, with nothing else known of the host's arrays.
-            let is_of_compiler = message.job.host.is_compiling && !message.job.has_run && occasion.is_none();
-            let compiled = (is_of_compiler && workers.is_none() && shuffled.is_none()).then_some(HostCompilation);
-            growth.into_iter().chain(shared).chain(compiled).chain(shuffled).chain(workers).chain(found).collect()
+            let host = &message.job.host;
+            let per_unit = host.per_unit.map(|per_unit| HostPerUnit { per_unit, converts: host.converts });
+            let is_of_compiler = host.is_compiling && !message.job.has_run && occasion.is_none() && per_unit.is_none();
+            let is_compiled = is_of_compiler && workers.is_none() && shuffled.is_none();
+            let operation = host.compiled.clone().filter(|_| is_compiled);
+            // The data of one operation is small, whatever the host has.
+            if operation.is_some() {
+                found.retain(|finding| !matches!(finding, OfReason(Reason::Host)));
+            }
+            let compiled = is_compiled.then_some(HostCompilation(operation));
+            let inputs = host.inputs.clone();
+            // A pipeline holds data as a job runs.
+            let is_of_data = compiled.is_none() && per_unit.is_none() && occasion.is_none() && shuffled.is_none();
+            let inputs = (is_of_data && !inputs.is_empty()).then_some(HostInputs(inputs));
+            // What keeps each part, or a data set, grows, too.
+            let growth = growth.filter(|_| per_unit.is_none() && inputs.is_none());
+            let first = per_unit.into_iter().chain(inputs).chain(growth).chain(shared).chain(compiled);
+            first.chain(shuffled).chain(workers).chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
             vec![OfReason(reason)]

@@ -1,6 +1,6 @@
 //! A job's use of the host's memory.
 
-use super::{SEARCHED, pool_settings::assigned};
+use super::{InputOption, PerUnit, SEARCHED, pool_settings::assigned};
 use crate::text::tail;
 use std::collections::BTreeSet;
 
@@ -16,12 +16,31 @@ pub struct Host {
     pub workers: Option<u64>,
     /// Whether the text tells of a compilation, in more than one word.
     pub is_compiling: bool,
+    /// The operation whose program code of the text compiles, and does no more: `jax.lax.top_k`.
+    pub compiled: Option<String>,
+    /// Options of its input pipeline that hold data.
+    pub inputs: Vec<InputOption>,
+    /// The growth with each of a number of parts.
+    pub per_unit: Option<PerUnit>,
+    /// Whether the text names a conversion of checkpoints.
+    pub converts: bool,
 }
 
 impl Host {
     pub(crate) fn of(log: &str) -> Self {
         let (limit, shuffle_buffer, workers) = (limit(log), shuffle_buffer(log), workers(log));
-        Self { limit, shuffle_buffer, workers, is_compiling: is_compiling(log) }
+        Self {
+            limit,
+            shuffle_buffer,
+            workers,
+            is_compiling: is_compiling(log),
+            compiled: compiled(log),
+            inputs: InputOption::all(log),
+            per_unit: PerUnit::of(log),
+            converts: ["convert_", "conversion", "Converting", "converting", "converter"]
+                .iter()
+                .any(|sign| log.contains(sign)),
+        }
     }
 }
 
@@ -72,6 +91,19 @@ fn is_compiling(text: &str) -> bool {
         > 1
 }
 
+/// The operation of `jax.lax` or `jax.numpy` in a line that compiles: `jax.jit(partial(jax.lax.top_k, k=128)).lower(x).compile()`.
+fn compiled(text: &str) -> Option<String> {
+    let is_compiled = |line: &&str| line.contains(".compile()") && line.contains("jit(");
+    tail(text, SEARCHED).lines().filter(is_compiled).find_map(|line| {
+        let name = ["jax.lax.", "lax.", "jax.numpy.", "jnp."].iter().find_map(|module| {
+            let rest = line.split_once(module)?.1;
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            Some([*module, &rest[..end]].concat())
+        })?;
+        (!name.ends_with('.')).then_some(name)
+    })
+}
+
 /// The number of a data loader's workers: `num_workers=8`.
 fn workers(log: &str) -> Option<u64> {
     let mut all =
@@ -90,6 +122,16 @@ mod tests {
         assert_eq!(of("#SBATCH --gres=gpu:8 --mem=200G --cpus-per-task=64").as_deref(), Some("--mem 200G"));
         assert_eq!(of("docker run -m 16g --gpus all x").as_deref(), Some("-m 16g"));
         assert_eq!((of("python -m 16g"), of("--mem=2G\n--mem=4G"), of("--mem 0"), of("")), (None, None, None, None));
+    }
+
+    #[test]
+    fn operations_that_are_compiled() {
+        let line = "jax.jit(partial(jax.lax.top_k, k=128)).lower(x).compile()";
+        assert_eq!(compiled(line).as_deref(), Some("jax.lax.top_k"));
+        assert_eq!(
+            (compiled("jax.jit(f).lower(x).compile()"), compiled("jax.lax.top_k(x)"), compiled("jit(lax.)é.compile()")),
+            (None, None, None)
+        );
     }
 
     #[test]

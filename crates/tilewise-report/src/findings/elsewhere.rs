@@ -36,7 +36,9 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostCollection
         | ElsewhereFinding::HostGrowth(_)
         | ElsewhereFinding::HostShared
-        | ElsewhereFinding::HostCompilation
+        | ElsewhereFinding::HostCompilation(_)
+        | ElsewhereFinding::HostInputs(_)
+        | ElsewhereFinding::HostPerUnit { .. }
         | ElsewhereFinding::HostPool { .. }
         | ElsewhereFinding::OffloadLess
         | ElsewhereFinding::LargePart

@@ -1,9 +1,9 @@
 //! The host's memory: limits of jobs, states that are saved and loaded, data sets, and pinned memory.
 
-use super::{Words, code::INDICES_OF_LOGITS};
-use crate::style::grouped;
+use super::{Words, code::INDICES_OF_LOGITS, words::capitalized};
+use crate::style::{bytes, grouped};
 use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
-use tilewise_oom::{Framework, Occasion};
+use tilewise_oom::{Framework, InputKind, InputOption, Occasion, PerUnit};
 
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
@@ -119,11 +119,25 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              take them",
         )
         .task("Pin or share less: offload fewer layers, or without pinning; fewer workers"),
-        ElsewhereFinding::HostCompilation => Words::new(
-            "Compile another program: the compiler takes this memory, not the data. Loops (`jax.lax.scan`) in place of layers or steps written out, \
-             another size or operation for what doesn't end, fewer programs at once, or a newer compiler; more memory helps where it nearly fits",
-        )
-        .task("Compile less: a loop for what is written out, another size, or a newer compiler"),
+        ElsewhereFinding::HostCompilation(operation) => compilation(operation.as_deref(), about),
+        ElsewhereFinding::HostInputs(options) => inputs(options),
+        ElsewhereFinding::HostPerUnit { per_unit, converts } => {
+            let PerUnit { each, count, all, .. } = per_unit;
+            let (each, all) = (bytes(*each), bytes(*all));
+            let words = Words::new(format!(
+                "Write or drop each part before the next is read, or take a host with more than {all}: it keeps {each} of each of {count} parts, as \
+                 the figures of the text grow, and less than all of that, swap included, only moves the end"
+            ))
+            .task(format!("Keep less of each part, or take a host with more than {all}: {count} × {each}"));
+            match converts {
+                true => words.code(
+                    None,
+                    "# a converter that reads tensors as it writes them; MaxText's to_maxtext: --lazy_load_tensors=true\n\
+                     # or safetensors.safe_open(file, framework='np'), which reads one tensor at a time",
+                ),
+                false => words,
+            }
+        }
         ElsewhereFinding::HostPool { gigabytes, asked } => {
             let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
             let raised = gigabytes.map(|gigabytes| gigabytes.saturating_add(asked).next_multiple_of(16));
@@ -139,6 +153,57 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         _ => Words::new(""),
     }
+}
+
+/// A compilation that takes the host's memory, of one operation or of a program.
+fn compilation(operation: Option<&str>, about: &Recommendation) -> Words {
+    /// Operations that order a whole dimension.
+    const ORDERS: [&str; 4] = ["top_k", "sort", "argsort", "approx_max_k"];
+    let Some(operation) = operation else {
+        return Words::new(
+            "Compile another program: the compiler takes this memory, not the data. Loops (`jax.lax.scan`) in place of layers or steps written out, \
+             another size or operation for what doesn't end, fewer programs at once, or a newer compiler; more memory helps where it nearly fits",
+        )
+        .task("Compile less: a loop for what is written out, another size, or a newer compiler");
+    };
+    let orders = ORDERS.iter().any(|name| operation.rsplit('.').next() == Some(name));
+    let parts = if orders { "of parts first and then of their results, " } else { "" };
+    let words = Words::new(format!(
+        "Compile `{operation}` of another size, {parts}or with a newer jaxlib: the compiler takes this memory, not the data. Pad to a size near \
+         by, with values that don't change the result, that compiles"
+    ))
+    .task(format!("Compile `{operation}` of another size (padded), {parts}or with a newer jaxlib"));
+    match operation.ends_with(".top_k") {
+        true => words.jax(
+            about,
+            "import jax\nimport jax.numpy as jnp",
+            "values, at = jax.lax.top_k(x.reshape(1024, -1), k)  # of rows; then of what they have\n\
+             best, of = jax.lax.top_k(values.ravel(), k)\n\
+             places = (jnp.arange(1024)[:, None] * (x.size // 1024) + at).ravel()[of]  # for k up to x.size // 1024",
+        ),
+        false => words,
+    }
+}
+
+/// Options of an input pipeline, each with its change.
+fn inputs(options: &[InputOption]) -> Words {
+    let each = |option: &InputOption| match option.kind {
+        InputKind::Cache => {
+            format!("set `{}` to {}", option.name, if option.value == "true" { "false" } else { "False" })
+        }
+        _ => format!("lower `{}` from {}", option.name, option.value),
+    };
+    let set = capitalized(&options.iter().map(each).collect::<Vec<_>>().join(", "));
+    let holds = |option: &InputOption| match option.kind {
+        InputKind::Cache => "a cache keeps all data that was read, until an epoch's end",
+        InputKind::Shuffle => "a shuffle keeps as many elements",
+        _ => "batches made ahead wait there",
+    };
+    let held = options.iter().map(holds).collect::<Vec<_>>().join("; ");
+    Words::new(format!(
+        "{set}: the input pipeline holds this in the host's memory, whatever the model. Of these, {held}"
+    ))
+    .task(set)
 }
 
 /// Twice an amount, in its own unit: `400G` of `200G`.

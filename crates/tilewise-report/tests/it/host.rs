@@ -31,3 +31,36 @@ fn memory_of_a_compilation_is_the_compilers() {
     let (task, _) = first_change(&text.replace(".compile()", "load").replace("compiling", "reading"));
     assert!(task.starts_with("Take less of the host's memory"), "{task}");
 }
+
+/// Options of the input pipeline, as the text sets them.
+#[test]
+fn an_input_pipeline_holds_data() {
+    let config = "config.input.cache_raw = True\nconfig.input.shuffle_buffer_size = 250_000\nI0408 train.py:341] step: 150\nKilled\n";
+    let (task, screen) = first_change(config);
+    assert_eq!(task, "Set `cache_raw` to False, lower `shuffle_buffer_size` from 250_000", "{screen}");
+    assert!(!first_change("config.input.cache_raw = False\nstep: 150\nKilled\n").0.contains("cache_raw"));
+}
+
+/// A table of growth tells how much all parts take.
+#[test]
+fn memory_that_grows_with_each_part_is_added_up() {
+    let killed = "Out of memory: Killed process 9 (python) total-vm:163718840kB, anon-rss:129871316kB, file-rss:2048kB, shmem-rss:0kB\n";
+    let table = "Converting a checkpoint\n| 1 / 64 | 36 GiB |\n| 2 / 64 | 72 GiB |\n| 3 / 64 | 108 GiB |\n";
+    let (task, screen) = first_change(&format!("{table}{killed}"));
+    assert_eq!(task, "Keep less of each part, or take a host with more than 2.25 TiB: 64 × 36.00 GiB", "{screen}");
+    assert!(screen.contains("--lazy_load_tensors"), "{screen}");
+    assert!(!first_change(killed).0.contains("each part"));
+}
+
+/// An operation that is only compiled has little data.
+#[test]
+fn a_compilation_of_one_operation_takes_the_memory() {
+    let killed = "Out of memory: Killed process 9 (python) total-vm:101884216kB, anon-rss:62301544kB, file-rss:102400kB, shmem-rss:0kB\n";
+    let code = "Compiling jax.lax.top_k takes all memory\nimport jax\njax.jit(partial(jax.lax.top_k, k=128)).lower(x).compile()\n";
+    let (task, screen) = first_change(&format!("{code}{killed}"));
+    assert_eq!(
+        task,
+        "Compile `jax.lax.top_k` of another size (padded), of parts first and then of their results, or with a newer jaxlib"
+    );
+    assert!(!screen.contains("give the job more"), "{screen}");
+}

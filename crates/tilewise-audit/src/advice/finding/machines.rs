@@ -1,7 +1,10 @@
 //! Findings in messages of machines without tiles.
 
 use crate::advice::change::Change;
-use tilewise_oom::{BlockSize, KernelOption, ListedProcess, Occasion, OomVerdict, Product, Reason, Rise, Run, Server};
+use tilewise_oom::{
+    BlockSize, InputOption, KernelOption, ListedProcess, Occasion, OomVerdict, PerUnit, Product, Reason, Rise, Run,
+    Server,
+};
 
 /// A machine without tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +75,16 @@ pub enum ElsewhereFinding {
     /// Most of what a process of the host held is shared or pinned.
     HostShared,
     /// The text tells of a compilation, which takes the host's memory itself.
-    HostCompilation,
+    HostCompilation(Option<String>),
+    /// Options of an input pipeline hold data in the host's memory.
+    HostInputs(Vec<InputOption>),
+    /// The host keeps as much of each of a number of parts.
+    HostPerUnit {
+        /// The parts, and what each adds.
+        per_unit: PerUnit,
+        /// Whether checkpoints are converted.
+        converts: bool,
+    },
     /// PyTorch gathers a state whole to save it.
     TorchSave {
         /// Whether the text shows FSDP of its first version.
@@ -256,7 +268,9 @@ impl ElsewhereFinding {
             | Self::Mapped(_)
             | Self::HostState(_)
             | Self::HostShared
-            | Self::HostCompilation
+            | Self::HostCompilation(_)
+            | Self::HostInputs(_)
+            | Self::HostPerUnit { .. }
             | Self::TorchCollection
             | Self::HostCollection
             | Self::HostShuffle(_)
