@@ -57,6 +57,8 @@ impl Message {
         messages.extend(shells_word(&text).filter(|_| messages.is_empty()));
         messages.extend(told_of_host(&text).filter(|_| messages.is_empty()));
         let (kernel, named) = (kernel_name::of(&text), Named::of(&text));
+        let options = [KernelMemory::Vmem, KernelMemory::Smem, KernelMemory::Shared]
+            .map(|memory| KernelOption::all(&text, kernel.as_deref(), memory));
         let filled = pool::filled_percent(log);
         let chunks = pool::chunks(log);
         let (job, generation) = (Job::of(log, &text, server, framework), device::generation(&text));
@@ -68,13 +70,12 @@ impl Message {
             let named_sizes = if is_of_core && listed.is_empty() { of_name() } else { listed };
             let is_of_kernel = is_of_core || message.form == Form::SharedMemory;
             let block_sizes = if is_of_kernel && named_sizes.is_empty() { in_call(&text) } else { named_sizes };
-            let lacking = match message.memory_space.as_deref() {
-                Some("vmem") => Some(KernelMemory::Vmem),
-                Some("smem") => Some(KernelMemory::Smem),
-                _ => (message.form == Form::SharedMemory).then_some(KernelMemory::Shared),
+            let kernel_options = match message.memory_space.as_deref() {
+                Some("vmem") => options[0].clone(),
+                Some("smem") => options[1].clone(),
+                _ if message.form == Form::SharedMemory => options[2].clone(),
+                _ => Vec::new(),
             };
-            let options = |memory| KernelOption::all(&text, kernel.as_deref(), memory);
-            let kernel_options = lacking.map(options).unwrap_or_default();
             let is_of_gpu = message.form == Form::Gpu;
             let form = if is_of_gpu && is_of_autotuner(log, &message) { Form::GpuRetry } else { message.form };
             let mut facts = message.facts;

@@ -185,7 +185,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             // A pipeline holds data as a job runs.
             let is_of_data = compiled.is_none() && per_unit.is_none() && occasion.is_none() && shuffled.is_none();
             let inputs = (is_of_data && !inputs.is_empty()).then_some(HostInputs(inputs));
-            // What keeps each part, or a data set, grows, too.
+            // A job that keeps each part, or a data set, grows, too.
             let growth = growth.filter(|_| per_unit.is_none() && inputs.is_none());
             let first = per_unit.into_iter().chain(inputs).chain(growth).chain(shared).chain(compiled);
             first.chain(shuffled).chain(workers).chain(found).collect()

@@ -206,7 +206,7 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
         kernel if kernel.is_some() || !message.block_sizes.is_empty() => BlockFinding::Library {
             kernel: kernel.clone().unwrap_or_default(),
             sizes: message.block_sizes.clone(),
-            parts: parts_that_fit(message),
+            parts: library::parts_that_fit(message),
             cap,
         },
         _ if is_fusion => BlockFinding::Fusion { cap },
@@ -238,13 +238,6 @@ fn shrink(message: &Message) -> Option<u64> {
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
     let beyond = message.budget().missing_bytes.filter(|beyond| (1..used).contains(beyond))?;
     u64::try_from((u128::from(beyond) * 100).div_ceil(u128::from(used))).ok()
-}
-
-/// The divisor of the blocks, a power of two, so that they surely fit: memory grows at least in proportion to blocks.
-pub(super) fn parts_that_fit(message: &Message) -> u64 {
-    let figures = message.used.as_ref().zip(message.limit.as_ref()).map(|(used, limit)| (used.bytes(), limit.bytes()));
-    let times = figures.map_or(2, |(used, limit)| used.div_ceil(limit.max(1)));
-    times.clamp(2, 1 << 16).next_power_of_two()
 }
 
 /// Advice on SMEM, which holds the operands of a core's scalar unit.

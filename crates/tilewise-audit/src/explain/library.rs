@@ -1,6 +1,5 @@
 //! Kernels of libraries and servers: the user's options that reach them, with values by the sizes that the message prints.
 
-use super::kernel::parts_that_fit;
 use crate::{
     advice::finding::{BlockFinding, ChangedOption},
     message::Listing,
@@ -131,4 +130,11 @@ fn largest(listing: Listing<'_>) -> Option<(Vec<u64>, u64)> {
 /// The value of another implementation, for a kernel of a GPU.
 pub(super) fn implementation(message: &Message) -> Option<&KernelOption> {
     message.kernel_options.iter().find(|option| matches!(option.change, OptionChange::Set(_)))
+}
+
+/// The divisor of the blocks, a power of two, so that they surely fit: memory grows at least in proportion to blocks.
+pub(super) fn parts_that_fit(message: &Message) -> u64 {
+    let figures = message.used.as_ref().zip(message.limit.as_ref()).map(|(used, limit)| (used.bytes(), limit.bytes()));
+    let times = figures.map_or(2, |(used, limit)| used.div_ceil(limit.max(1)));
+    times.clamp(2, 1 << 16).next_power_of_two()
 }

@@ -78,7 +78,8 @@ fn parts(setting: &Setting, listing: Listing<'_>) -> Option<u64> {
     let is_of_jax = matches!(listing.message.framework, Some(Framework::Jax) | None);
     let first = |row: &Allocation| row.shape.as_ref().and_then(|shape| shape.dimensions().first()?.bound());
     let is_whole = || listing.allocations.iter().any(|row| first(row) == Some(setting.value));
-    let parts = job.devices.parts.or(job.devices.count).filter(|parts| *parts > 1 && setting.value % parts == 0);
+    let parts =
+        job.devices.parts.or(job.devices.count).filter(|parts| *parts > 1 && setting.value.is_multiple_of(*parts));
     parts.filter(|_| is_of_all && is_of_jax && !is_whole())
 }
 

@@ -44,11 +44,14 @@ impl Devices {
 
 /// The number that a text gives for JAX's function: `jax.device_count() prints 128`.
 fn counted(text: &str) -> Option<u64> {
-    /// Words up to the number.
+    /// Words, and bytes, up to the number.
     const WORDS: usize = 3;
+    const NEAR: usize = 64;
     let sign = "device_count()";
     let numbers = text.match_indices(sign).filter(|(at, _)| !text[..*at].ends_with("local_")).filter_map(|(at, _)| {
-        let line = text[at + sign.len()..].lines().next()?;
+        let behind = &text[at + sign.len()..];
+        let end = (0..=NEAR.min(behind.len())).rev().find(|end| behind.is_char_boundary(*end))?;
+        let line = behind[..end].lines().next()?;
         word::all(line).take(WORDS).find_map(|(start, end)| line[start..end].parse().ok())
     });
     only(numbers)
@@ -63,7 +66,7 @@ fn slice(text: &str) -> Option<u64> {
         let digits = rest.bytes().take(6).take_while(u8::is_ascii_digit).count();
         let is_ended = !rest[digits..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
         let count: u64 = rest[..digits].parse().ok()?;
-        (is_ended && !text[..start].ends_with(['-', '_']) && count % cores == 0).then(|| count / cores)
+        (is_ended && !text[..start].ends_with(['-', '_']) && count.is_multiple_of(*cores)).then(|| count / cores)
     });
     only(named)
 }
@@ -72,12 +75,12 @@ fn slice(text: &str) -> Option<u64> {
 fn parts(text: &str, count: Option<u64>) -> Option<u64> {
     let meshes = word::all(text).filter(|(start, end)| MESHES.contains(&&text[*start..*end]));
     only(meshes.filter_map(|(_, end)| {
-        let (axes, rest) = axes(&text[end..])?;
+        let (axes, is_open) = axes(&text[end..])?;
         let known =
             axes.iter().flatten().try_fold(1_u64, |all, axis| all.checked_mul(*axis)).filter(|known| *known > 0)?;
         let unknown = axes.iter().filter(|axis| axis.is_none()).count();
         // One axis has all devices that the others leave.
-        let left = count.filter(|count| rest && count % known == 0).map(|count| count / known);
+        let left = count.filter(|count| is_open && count.is_multiple_of(known)).map(|count| count / known);
         let of = |axis: &Option<u64>| axis.or(left);
         (unknown < 2 && axes.len() > 2).then_some(())?;
         of(&axes[0])?.checked_mul(of(&axes[1])?)

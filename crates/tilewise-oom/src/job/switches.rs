@@ -135,11 +135,15 @@ impl<'a> Set<'a> {
         if !(OPTIONS.iter().any(|known| known.name == name) || name == "fp16") {
             return None;
         }
-        let before = &text[..start];
+        /// Bytes of the longest path of a configuration, and of indentation.
+        const NEAR: usize = 96;
+        let from = (start.saturating_sub(NEAR)..=start).find(|from| text.is_char_boundary(*from)).unwrap_or(start);
+        let before = &text[from..start];
         // A path of a configuration: `--optimizer.dtype`, `config.dtype`.
         let path = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_'));
         let is_option = path.ends_with("--");
-        let starts_line = path.rsplit('\n').next().is_some_and(|line| line.trim().is_empty());
+        let line = path.rsplit('\n').next().unwrap_or_default();
+        let starts_line = line.trim().is_empty() && (from == 0 || line.len() < path.len());
         let behind = &text[end..];
         let rest = behind.trim_start_matches(['"', '\'']);
         let gap = rest.len() - rest.trim_start_matches(' ').len();

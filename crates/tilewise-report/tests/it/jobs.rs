@@ -96,7 +96,7 @@ fn switches_come_before_lower_values() {
     assert_eq!(task, "Set `remat_block` from '' to nothing_saveable, `dtype` from fp32 to bf16");
     // 16 samples of each of 128 devices, of which 7 would fit: 6, as such sizes are set.
     assert!(screen.contains("Lower `batch_size` from 2048 to 768"), "{screen}");
-    // What the list shows in 16 bits isn't offered again, nor a recomputation where nothing is trained.
+    // A type that the list shows already isn't offered, nor a recomputation where nothing is trained.
     let narrow = first_change(&format!("on a v4-256: {command}{refused}{}", array("bf16"))).0;
     assert_eq!(narrow, "Set `remat_block` from '' to nothing_saveable");
     let run = first_change(&format!("serve --dtype='fp32' --remat_block='' --max_length=8192\n{refused}")).0;
