@@ -1,6 +1,7 @@
 //! Switches that a job's own command, configuration or code has off: with them on, its program takes less.
 
 use super::SEARCHED;
+use crate::prose;
 use crate::text::{tail, word};
 
 /// An option of a job with a value that makes its program larger.
@@ -95,6 +96,23 @@ struct Set<'a> {
     is_of_job: bool,
 }
 
+impl SwitchKind {
+    /// Whether a sentence tells that this was tried: `I also tried bf16, the same.`
+    fn is_tried(self, log: &str) -> bool {
+        const TRIED: [&str; 7] = ["tried", "already", "same", "not help", "n't help", "no difference", "still"];
+        let names: &[&str] = match self {
+            Self::Recompute => &["remat", "checkpointing", "saveable", "recompute"],
+            Self::Narrow => &["bf16", "bfloat16"],
+            Self::Loop => &["scan_layers", "scanned layers", "scan the layers"],
+        };
+        let has = |sentence: &str, known: &[&str]| known.iter().any(|words| sentence.contains(words));
+        // Assignments are settings, of which several are trials by themselves.
+        let is_prose = |sentence: &str| !sentence.contains(['=', '"']) && sentence.contains(' ');
+        let lower = tail(log, SEARCHED).to_ascii_lowercase();
+        prose::sentences(&lower).any(|sentence| is_prose(sentence) && has(sentence, names) && has(sentence, &TRIED))
+    }
+}
+
 impl Switch {
     /// The switches of a text that are off, one of a kind. An option with several values was tried.
     pub(crate) fn all(log: &str) -> Vec<Self> {
@@ -118,6 +136,7 @@ impl Switch {
         if set.iter().any(is_on) {
             found.retain(|switch| switch.kind != SwitchKind::Narrow);
         }
+        found.retain(|switch| !switch.kind.is_tried(log));
         found.sort_by_key(|switch| switch.kind);
         found
     }
@@ -206,6 +225,7 @@ mod tests {
             ["gradient_checkpointing \"false\" true", "bf16 \"false\" true"]
         );
         assert_eq!(read("--mixed_precision no --bf16 False"), ["bf16 \"False\" True"]);
+        assert_eq!(read("I tried a smaller batch. bf16 would be fine.\n--dtype=fp32"), ["dtype \"fp32\" bf16"]);
         assert_eq!(read("config.dtype = 'float32'\n"), ["dtype \"float32\" bfloat16"]);
     }
 
@@ -218,6 +238,8 @@ mod tests {
             "x = f(a, dtype=float32, b)",
             "remat_policy=full, then remat_policy=minimal",
             "weight_dtype=float32",
+            "I tried bf16, with the same result.\n--dtype=fp32",
+            "Full remat doesn't help.\nremat_policy=minimal",
             "--dtype float32 --fp16 true",
             "remat_block == ''",
             "the dtype float32",
