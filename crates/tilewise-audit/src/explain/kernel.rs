@@ -257,7 +257,8 @@ fn scalars(explanation: Listing<'_>) -> BlockFinding {
             let largest = rows.max_by_key(|row| row.taken_bytes());
             let largest = largest.and_then(|row| Some((row.shape.clone()?, row.taken_bytes())));
             let enough = largest.as_ref().and_then(|(table, taken)| enough(explanation.message, table, *taken));
-            BlockFinding::ScalarTables { largest, limit, shrink: shrink(explanation.message), enough }
+            let (shrink, server) = (shrink(explanation.message), explanation.message.server);
+            BlockFinding::ScalarTables { largest, limit, shrink, enough, server }
         }
     }
 }

@@ -11,7 +11,7 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{BlockFinding, ChangedOption, KernelLimit},
 };
-use tilewise_oom::{BlockSize, Framework, OptionChange, WindowKind};
+use tilewise_oom::{BlockSize, Framework, OptionChange, Server, WindowKind};
 
 /// The task where an operation unrolls.
 const UNROLLS: &str = "Find the operation that unrolls, and give it less at once";
@@ -359,17 +359,20 @@ fn scalars(finding: &BlockFinding) -> Words {
             let words = Words::new(format!("{then}: {kind}{number} {shape} takes {taken} alone, and {}", most(*limit)));
             shrunk(percent, words.task(task))
         }
-        BlockFinding::ScalarTables { largest, limit, shrink, enough } => {
+        BlockFinding::ScalarTables { largest, limit, shrink, enough, server } => {
+            let server = server.unwrap_or(Server::Vllm);
+            let (requests, length) = (server.requests_flag(), server.length_flag());
             let largest = largest
                 .as_ref()
                 .map(|(shape, taken)| format!(". {} alone takes {}", shape.without_layout(), bytes(*taken)));
             let words = Words::new(format!(
-                "Serve fewer sequences at once, a shorter context (in vLLM `--max-model-len`, `--max-num-seqs`) or larger pages: \
+                "Serve fewer sequences at once, a shorter context (in {} `{length}`, `{requests}`) or larger pages: \
                  {}; kernels prefetch these (`PrefetchScalarGridSpec`), and they grow with sequences × pages{}",
+                server.as_str(),
                 most(*limit),
                 largest.unwrap_or_default()
             ))
-            .task("Serve fewer or shorter sequences (`--max-num-seqs`, `--max-model-len`)");
+            .task(format!("Serve fewer or shorter sequences (`{requests}`, `{length}`)"));
             match (enough, shrink) {
                 (Some([[rows, columns], [fewer, narrower]]), _) => words.caveat(format!(
                     "the largest table is {rows} × {columns}: {fewer} rows, or {narrower} columns, leave room"

@@ -88,6 +88,8 @@ fn options_reach_kernels_of_libraries() {
         "Raise `--block-size` from 16 to 32"
     );
     assert!(!first_change(&format!("{serve} --block-size 64\n{smem}{tables}")).1.contains("--block-size"));
+    let others = first_change(&format!("sgl_jax --page-size=8\n{smem}{tables}")).0;
+    assert_eq!(others, "Serve fewer or shorter sequences (`--max-running-requests`, `--context-length`)");
     let vmem = "Ran out of memory in memory space vmem while allocating on stack for %ragged_paged_attention_kernel.1 = \
                 bf16[48,24,128]{2,1,0:T(8,128)(2,1)} custom-call(%p0.1), custom_call_target=\"tpu_custom_call\". Scoped allocation with size \
                 20.31M and limit 16.00M exceeded scoped vmem limit by 4.31M.\n\n  Largest program allocations in vmem:\n";

@@ -1,7 +1,7 @@
 //! Findings in messages about a TPU's kernels: their memory, and code that Mosaic refuses.
 
 use tilewise::{Shape, tpu::Generation};
-use tilewise_oom::{BlockSize, OptionChange, PrintedSize, WindowKind};
+use tilewise_oom::{BlockSize, OptionChange, PrintedSize, Server, WindowKind};
 
 /// An option of a library, with a value that makes its kernel need less.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +114,8 @@ pub enum BlockFinding {
         shrink: Option<u64>,
         /// Rows and columns of the largest array before, and as many of each as leave room alone.
         enough: Option<[[u64; 2]; 2]>,
+        /// The server whose kernel it is.
+        server: Option<Server>,
     },
     /// The SparseCore's program is too large for HBM.
     SparseCoreInHbm,
