@@ -8,7 +8,7 @@ use super::{
     program::{LiveArray, ProgramModel},
     rule::Proposal,
 };
-use crate::program::{Carry, elements, is_backward, is_of_directions, name, op_name, scores};
+use crate::program::{Carry, elements, is_backward, is_of_directions, name, op_name, scores, source_line};
 use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use tilewise::Shape;
@@ -25,6 +25,8 @@ const BLOCKS: u64 = 16;
 const NAMED: u64 = 8;
 /// Fewer places aren't rows.
 const ROWS: u64 = 8;
+/// Most other computations that have the array.
+const MOST_TWINS: usize = 4;
 /// Maximum depth of fusions in fusions, and of loops in loops.
 const DEPTH: usize = 8;
 
@@ -49,8 +51,16 @@ pub(super) fn blocks_of(
     let mut own: Vec<AxisId> = area.axes.of_array(&at, leaf).flatten().copied().collect();
     own.retain(|axis| area.axes.all()[*axis].size >= ROWS);
     let regions = own.into_iter().filter_map(|axis| Region::of(&area, (&at, leaf), axis));
+    let (twins, mut apart) = (twins(program, largest), Vec::new());
     let found = regions.filter_map(|region| {
         let proposal = region.proposal(largest)?;
+        if apart.is_empty() {
+            let areas = twins.iter().map(|twin| Area::of(program, twin.instruction.computation(), area.least));
+            apart = areas.collect();
+        }
+        let dimension = region.dimensions(&at, leaf).next()?;
+        let in_blocks = twins.iter().zip(&apart).filter_map(|(twin, area)| in_blocks(area.as_ref()?, twin, dimension));
+        let proposal = proposal.at_most(in_blocks.flatten().collect::<Vec<_>>());
         let has_name = matches!(&proposal.finding, Finding::Blocks(Blocks { of: Some(_), .. }));
         Some((enough(&proposal)?, has_name, region.sums.len(), proposal))
     });
@@ -61,6 +71,29 @@ pub(super) fn blocks_of(
     };
     let best = found.reduce(|best, other| if worth(&other) > worth(&best) { other } else { best });
     best.map(|(freed, .., proposal)| (freed, proposal))
+}
+
+/// Arrays that the same lines make in other computations, such as a function that is called before a loop and in it.
+fn twins<'p, 'm>(program: &'p ProgramModel<'m>, largest: &LiveArray<'m>) -> Vec<&'p LiveArray<'m>> {
+    let line = source_line(&largest.instruction);
+    let mut computations = vec![largest.instruction.computation()];
+    let alike = program.temporaries().filter(|array| array.bounds == largest.bounds && line.is_some());
+    let alike = alike.filter(|array| source_line(&array.instruction) == line);
+    let apart = alike.filter(|array| {
+        let own = array.instruction.computation();
+        let is_new = !computations.contains(&own);
+        computations.push(own);
+        is_new
+    });
+    apart.take(MOST_TWINS).collect()
+}
+
+/// The buffers of a twin's region, with their bytes in blocks along a dimension.
+fn in_blocks(area: &Area<'_, '_>, twin: &LiveArray<'_>, dimension: usize) -> Option<Vec<(usize, u64)>> {
+    let (at, leaf) = area.program.flow.told(twin.position)?;
+    let mut own = area.axes.of_dimension(&at, leaf, dimension).iter().copied();
+    let proposal = own.find_map(|axis| Region::of(area, (&at, leaf), axis)?.proposal(twin))?;
+    Some(proposal.buffers.at_most.into_iter().collect())
 }
 
 /// A computation with those that it fuses.
@@ -149,7 +182,7 @@ struct Region<'a, 'p, 'm> {
     axis: AxisId,
     /// The instructions that make them.
     made: HashSet<usize>,
-    /// The instructions that add positions up, or reduce them otherwise.
+    /// The instructions that add positions up, or reduce them otherwise, but for those of a backward pass.
     sums: Vec<Instruction<'m>>,
 }
 
@@ -208,7 +241,8 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
                     if !matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Reduce) {
                         return false;
                     }
-                    self.sums.push(*at);
+                    // Those of a backward pass follow from its blocks by themselves.
+                    self.sums.extend(Some(*at).filter(|at| !is_of_backward(at)));
                     true
                 }
                 EventKind::Ends(_) if self.picks_by_number(at) => false,

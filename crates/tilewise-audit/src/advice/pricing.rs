@@ -21,6 +21,8 @@ const WORTHWHILE: u64 = 100;
 const WORTH_TAKING_APART: u64 = 10;
 /// Arrays that each device holds whole are divided if that frees more than a quarter, though the program fits.
 const MUCH_OF_WHOLE: u64 = 4;
+/// Blocks of a large array replace other parts if they free this much more.
+const MUCH_BETTER: u64 = 2;
 /// Maximum number of recommendations: readers stop here.
 const MOST: usize = 5;
 
@@ -99,15 +101,22 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         kept.extend(divided(program, much));
     }
     // Without a better change, the lines of the largest array in blocks.
-    if kept.is_empty()
-        || program.is_too_large()
-            && !program.fits_without(freed(&kept.iter().map(|(_, proposal)| proposal).collect::<Vec<_>>()))
-    {
-        let much = |proposal: &Proposal| {
-            Some(saved(&kept, proposal).saturating_sub(together))
-                .filter(|freed| *freed > program.total_bytes / WORTH_TAKING_APART)
-        };
-        kept.extend(blocks(program, much));
+    let is_enough =
+        program.has_limit() && program.fits_without(freed(&kept.iter().map(|(_, kept)| kept).collect::<Vec<_>>()));
+    let much = |proposal: &Proposal| {
+        let least = (program.total_bytes / WORTH_TAKING_APART).max(together.saturating_mul(MUCH_BETTER));
+        Some(saved(&[], proposal)).filter(|freed| *freed > least)
+    };
+    if !is_enough && let Some(better) = blocks(program, much) {
+        let others = std::mem::replace(&mut kept, vec![better]);
+        let takes_apart = |proposal: &Proposal| matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
+        for (_, proposal) in others.into_iter().filter(|(_, proposal)| !takes_apart(proposal)) {
+            let before = freed(&kept.iter().map(|(_, kept)| kept).collect::<Vec<_>>());
+            let more = saved(&kept, &proposal).saturating_sub(before);
+            if more > least {
+                kept.push((more, proposal));
+            }
+        }
     }
     let stacks = Stacks::of(program.module);
     let said = |(saved, proposal): (u64, Proposal)| {
