@@ -85,6 +85,49 @@ impl Product {
         self.factors.len() == 1
     }
 
+    /// Whether it is a square: a value for each two of one number.
+    #[must_use]
+    pub fn is_square(&self) -> bool {
+        matches!(self.factors[..], [rows, columns] if rows == columns)
+    }
+
+    /// A square matrix, whose size the text needn't name, with few vectors of its length: hardly another number is one.
+    fn of_square(text: &str, asked: &PrintedSize) -> Option<Self> {
+        /// Fewer rows make squares by chance.
+        const ROWS: u64 = 10_000;
+        /// Most vectors beside it.
+        const VECTORS: u64 = 8;
+        let range = asked.low()..=asked.high();
+        // A rounded size may have its bytes beside it.
+        let exact = if asked.low() == asked.high() {
+            vec![asked.low()]
+        } else {
+            let text = tail(text, SEARCHED);
+            let numbers = word::all(text).filter_map(|(start, end)| text[start..end].parse().ok());
+            numbers.filter(|bytes| range.contains(bytes)).take(MOST).collect()
+        };
+        let of = |bytes: u64| {
+            ELEMENTS.into_iter().find_map(|element_bytes| {
+                let (elements, rest) = (bytes / element_bytes, bytes % element_bytes);
+                // With `beside` vectors, `rows` × (`rows` + `beside`) elements.
+                let most = elements.isqrt();
+                let rows = (0..=VECTORS).flat_map(|beside| {
+                    let near = most.saturating_sub(beside / 2);
+                    let is_it = move |rows: &u64| rows.checked_mul(rows + beside) == Some(elements);
+                    [near, near + 1].into_iter().find(is_it)
+                });
+                // Round sizes are squares by chance, too.
+                let is_odd = |rows: &u64| {
+                    let odd = *rows >> rows.trailing_zeros();
+                    std::iter::successors(Some(odd), |odd| odd.is_multiple_of(5).then_some(odd / 5)).last() > Some(ODD)
+                };
+                let rows = rows.filter(|rows| *rows >= ROWS && rest == 0).find(is_odd)?;
+                Some(Self { factors: vec![rows, rows], element_bytes, names: Vec::new(), family: None })
+            })
+        };
+        exact.into_iter().find_map(of)
+    }
+
     /// The only number of a text that divides a request into records: 30,000,000 of 1,776 bytes.
     fn of_records(text: &str, numbers: &[u64], asked: &PrintedSize) -> Option<Self> {
         /// Bytes beside them: of scalars, and of a block.
@@ -107,8 +150,13 @@ impl Product {
         Some(Self { factors: vec![count], element_bytes: bytes / count, names: Vec::new(), family: None })
     }
 
-    /// The only product equal to a request, if too few were tried for a chance match.
+    /// The only product equal to a request, if too few were tried for a chance match, or else a square.
     pub(crate) fn of(text: &str, asked: &PrintedSize) -> Option<Self> {
+        Self::of_numbers_of(text, asked).or_else(|| Self::of_square(text, asked))
+    }
+
+    /// The only product of a text's numbers.
+    fn of_numbers_of(text: &str, asked: &PrintedSize) -> Option<Self> {
         let numbers = numbers(text)?;
         if let Some(logits) = Self::of_logits(text, &numbers, asked) {
             return Some(logits);
@@ -332,6 +380,19 @@ mod tests {
         assert_eq!(of("num_timesteps=30_000_001", "53280000080 bytes"), None);
         let beside = "181,207 parameters, num_samples=50, maxiter=30, 3090";
         assert_eq!(of(beside, "131344632216 bytes"), Some((vec![181_207, 181_207], 4)));
+    }
+
+    #[test]
+    fn a_square_needs_no_number_of_the_text() {
+        assert_eq!(of("", "1374521760000 bytes"), Some((vec![586_200, 586_200], 4)));
+        assert_eq!(of("", "1374521760004 bytes"), None);
+        // A rounded request, whose bytes another line has, three vectors among them.
+        let line = "The byte size of input/output arguments (131344632216) exceeds";
+        assert_eq!(of(line, "122.32GiB"), Some((vec![181_206, 181_206], 4)));
+        assert_eq!(of("", "122.32GiB"), None);
+        // 2^18 and 10^5 of each.
+        assert_eq!(of("", "40000000000 bytes"), None);
+        assert_eq!(of("", "274877906944 bytes"), None);
     }
 
     #[test]

@@ -60,11 +60,11 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (_, OomVerdict::Fits) => Vec::new(),
         (_, OomVerdict::NotTpu) if message.cause() == Some(OomVerdict::Arguments) && is_gpu(listing) => {
             let results = results(message).map(|finding| new(finding, Target::Result));
-            let records = message.product.clone().filter(Product::is_of_records).map(WholeArray::Product);
-            let records =
-                records.map(|array| new(Finding::Elsewhere(ElsewhereFinding::Whole(array)), Target::Argument));
-            let replicated = Some(new(Finding::ReplicatedState, Target::Argument)).filter(|_| records.is_none());
-            records.into_iter().chain(results).chain(replicated).collect()
+            let told = |product: &Product| product.is_of_records() || product.is_square();
+            let whole = message.product.clone().filter(told).map(WholeArray::Product);
+            let whole = whole.map(|array| new(Finding::Elsewhere(ElsewhereFinding::Whole(array)), Target::Argument));
+            let replicated = Some(new(Finding::ReplicatedState, Target::Argument)).filter(|_| whole.is_none());
+            whole.into_iter().chain(results).chain(replicated).collect()
         }
         (_, OomVerdict::NotTpu) => {
             let results = results(message).map(|finding| new(finding, Target::Result));

@@ -232,11 +232,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 "for layer in model.layers:  # FSDP1: FSDP(model, auto_wrap_policy=…)\n    fully_shard(layer)\nfully_shard(model)",
             )
         }
-        ElsewhereFinding::Whole(WholeArray::Product(product)) if is_square(product) => {
+        ElsewhereFinding::Whole(WholeArray::Product(product)) if product.is_square() => {
             let size = grouped(product.factors[0]);
             Words::new(format!(
-                "Never make the matrix whole: it has one value for each pair of {size}. A diagonal one is a vector to multiply by, one of low \
-                 rank its factors; of others work through the rows in parts"
+                "Never make the matrix whole: it has one value for each pair of {size}. Where shapes ({size}, 1) and ({size},) meet by mistake, \
+                 give both the same shape. A diagonal one is a vector to multiply by, one of low rank its factors; of others work through the \
+                 rows in parts"
             ))
             .task(format!("Never make the matrix of all pairs of {size} whole"))
             .jax(about, JAX, MAP)
@@ -491,8 +492,10 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     });
     let held = held.map(|held| held + requested.as_deref().unwrap_or_default());
     let why = held.unwrap_or(why);
-    let product =
-        message.product.as_ref().map(|product| format!(" The text's sizes make it up: {}.", shape_of(product)));
+    let product = message.product.as_ref().map(|product| match product.names.iter().flatten().next() {
+        None if product.is_square() => format!(" It is exactly {}.", shape_of(product)),
+        _ => format!(" The text's sizes make it up: {}.", shape_of(product)),
+    });
     let told = format!("{which}{} {why}", product.unwrap_or_default());
     let told = match told.trim() {
         "" if !message.entries.is_empty() => "The message lists the largest arrays.",
@@ -500,10 +503,6 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         told => told,
     };
     [headline, told.to_owned()]
-}
-
-fn is_square(product: &Product) -> bool {
-    matches!(product.factors[..], [rows, columns] if rows == columns)
 }
 
 /// The largest number that the text names, with its names.
