@@ -534,7 +534,11 @@ fn is_whole(message: &Message, is_ended: bool) -> bool {
     let known = |size: &Option<PrintedSize>| size.is_some();
     let (used, limit, exceeded) = (known(&message.used), known(&message.limit), known(&message.exceeded));
     match message.form {
-        Form::Assignment => used && limit && exceeded && is_ended,
+        // Messages about a core's memory list nothing.
+        Form::Assignment => {
+            let lists = message.memory_space.as_deref().is_none_or(|space| space == "hbm");
+            used && limit && (exceeded && is_ended || !lists)
+        }
         Form::Scoped => used && limit && exceeded,
         Form::Bound => used && limit && (message.code.is_none() || message.module.is_some()),
         Form::Allocation => used && limit && message.entries.first().is_some_and(|entry| entry.complete),

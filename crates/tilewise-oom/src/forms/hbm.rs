@@ -45,6 +45,7 @@ pub(super) const RULES: &[Rule] = &[
             "+available {limit:size}",
             "+(required|requires|needed|needs|requested) {used:size}",
             "+(exceeded|over|short|overflow|shortfall|missing) [by] {exceeded:size}",
+            "Estimated {used:size} exceeds {limit:size} {space:memory} capacity",
             "+HLO module {module:name}",
         ],
         suffices: &["used", "limit"],

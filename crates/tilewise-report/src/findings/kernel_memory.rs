@@ -96,15 +96,16 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
         .jax(about, PALLAS, "spec = pl.BlockSpec((256, 1024), lambda i, j: (i, j))\n\
              # pl.pallas_call(kernel, grid=(rows // 256, columns // 1024), in_specs=[spec], out_specs=spec, …)"),
         BlockFinding::Unlisted { shrink, cap, is_own, .. } => shrunk(*shrink, Words::new(format!(
-            "If it is a Pallas kernel of yours: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries \
+            "If it is a Pallas kernel of yours: {} (for attention: the block sizes of queries \
              and keys): its blocks in VMEM, double-buffered in a grid, its scratch and its stack are too large together. If the \
              operation is the compiler's own, give it less at once. {WHICH_FIT}{}",
+            divided("the largest blocks of its BlockSpecs", *shrink),
             no_higher(*cap)
         ))
         .task(if *is_own {
-            "Halve the largest blocks of the kernel's BlockSpecs, or its accumulator's"
+            capitalized(&divided("the largest blocks of the kernel's BlockSpecs, or its accumulator's,", *shrink)).trim_end_matches(',').to_owned()
         } else {
-            "If the kernel is yours: halve the largest blocks of its BlockSpecs"
+            format!("If the kernel is yours: {}", divided("the largest blocks of its BlockSpecs", *shrink))
         })),
         BlockFinding::SparseCoreInHbm => Words::new(
             "Divide the embedding tables between more devices, and lower `max_ids_per_partition` and \
@@ -323,6 +324,15 @@ impl KernelLibrary {
             Some(import) => (import, format!("{variable} = BlockSizes({smaller})")),
             None => (REPLACE, format!("{variable} = dataclasses.replace({variable}, {smaller})")),
         })
+    }
+}
+
+/// Blocks that become smaller by this percentage, in powers of two: `halve the blocks`.
+fn divided(blocks: &str, percent: Option<u64>) -> String {
+    match percent {
+        None | Some(..=50) => format!("halve {blocks}"),
+        Some(..=75) => format!("cut {blocks} to a quarter"),
+        Some(_) => format!("cut {blocks} to an eighth or less"),
     }
 }
 
