@@ -534,9 +534,10 @@ fn is_whole(message: &Message, is_ended: bool) -> bool {
     let known = |size: &Option<PrintedSize>| size.is_some();
     let (used, limit, exceeded) = (known(&message.used), known(&message.limit), known(&message.exceeded));
     match message.form {
-        // Messages about a core's memory list nothing.
+        // Messages about a core's memory may list nothing.
         Form::Assignment => {
-            let lists = message.memory_space.as_deref().is_none_or(|space| space == "hbm");
+            let is_hbm = message.memory_space.as_deref().is_none_or(|space| space == "hbm");
+            let lists = is_hbm || !message.entries.is_empty();
             used && limit && (exceeded && is_ended || !lists)
         }
         Form::Scoped => used && limit && exceeded,

@@ -99,13 +99,13 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             "If it is a Pallas kernel of yours: {} (for attention: the block sizes of queries \
              and keys): its blocks in VMEM, double-buffered in a grid, its scratch and its stack are too large together. If the \
              operation is the compiler's own, give it less at once. {WHICH_FIT}{}",
-            divided("the largest blocks of its BlockSpecs", *shrink),
+            divided(LARGEST_BLOCKS, *shrink),
             no_higher(*cap)
         ))
         .task(if *is_own {
             capitalized(&divided("the largest blocks of the kernel's BlockSpecs, or its accumulator's,", *shrink)).trim_end_matches(',').to_owned()
         } else {
-            format!("If the kernel is yours: {}", divided("the largest blocks of its BlockSpecs", *shrink))
+            format!("If the kernel is yours: {}", divided(LARGEST_BLOCKS, *shrink))
         })),
         BlockFinding::SparseCoreInHbm => Words::new(
             "Divide the embedding tables between more devices, and lower `max_ids_per_partition` and \
@@ -326,6 +326,9 @@ impl KernelLibrary {
         })
     }
 }
+
+/// The blocks of a kernel that a message doesn't list.
+const LARGEST_BLOCKS: &str = "the largest blocks of its BlockSpecs";
 
 /// Blocks that become smaller by this percentage, in powers of two: `halve the blocks`.
 fn divided(blocks: &str, percent: Option<u64>) -> String {

@@ -28,7 +28,7 @@ ENTRY main (x.1: f32[1024,256], mask.1: f32[1024], w.1: f32[256,16384]) -> {out}
 /// The words for parts that end before the result.
 pub(crate) const JOINED: &str = " in parts, up to where their results are joined";
 
-/// What is said of parts of the program first; parts of a few lines aside.
+/// The first sentence about parts of the program, other than blocks of a few lines.
 pub(crate) fn first(text: &str) -> Option<String> {
     let found = advice(text);
     let parts = found.iter().filter(|piece| !matches!(piece.finding, Finding::Blocks(_)));
