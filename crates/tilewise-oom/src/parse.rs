@@ -534,12 +534,7 @@ fn is_whole(message: &Message, is_ended: bool) -> bool {
     let known = |size: &Option<PrintedSize>| size.is_some();
     let (used, limit, exceeded) = (known(&message.used), known(&message.limit), known(&message.exceeded));
     match message.form {
-        // Messages about a core's memory may list nothing.
-        Form::Assignment => {
-            let is_hbm = message.memory_space.as_deref().is_none_or(|space| space == "hbm");
-            let lists = is_hbm || !message.entries.is_empty();
-            used && limit && (exceeded && is_ended || !lists)
-        }
+        Form::Assignment => used && limit && exceeded && is_ended,
         Form::Scoped => used && limit && exceeded,
         Form::Bound => used && limit && (message.code.is_none() || message.module.is_some()),
         Form::Allocation => used && limit && message.entries.first().is_some_and(|entry| entry.complete),
