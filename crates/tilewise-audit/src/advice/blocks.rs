@@ -4,6 +4,7 @@
 
 use super::{
     change::Target,
+    devices::Devices,
     finding::{Blocks, Finding},
     program::{LiveArray, ProgramModel},
     rule::Proposal,
@@ -51,8 +52,15 @@ pub(super) fn blocks_of(
     let mut own: Vec<AxisId> = area.axes.of_array(&at, leaf).flatten().copied().collect();
     own.retain(|axis| area.axes.all()[*axis].size >= ROWS);
     let regions = own.into_iter().filter_map(|axis| Region::of(&area, (&at, leaf), axis));
+    // Blocks of rows that devices divide would be moved between them.
+    let devices = if program.is_mapped() { None } else { Devices::of(program) };
+    let is_whole = |region: &Region<'_, '_, '_>| {
+        let dimension = region.dimensions(&at, leaf).next();
+        let rows = dimension.map(|dimension| program.flow.axes().of_dimension(&at, leaf, dimension));
+        !devices.as_ref().zip(rows).is_some_and(|(devices, rows)| devices.divide(rows))
+    };
     let (twins, mut apart) = (twins(program, largest), Vec::new());
-    let found = regions.filter_map(|region| {
+    let found = regions.filter(is_whole).filter_map(|region| {
         let proposal = region.proposal(largest)?;
         if apart.is_empty() {
             let areas = twins.iter().map(|twin| Area::of(program, twin.instruction.computation(), area.least));
@@ -238,7 +246,9 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
                 EventKind::Made(FactorKind::Repeat) => false,
                 EventKind::Made(_) if self.made.contains(&at.index()) && at.opcode() != Opcode::Iota => return false,
                 EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) if reads_it => {
-                    if !matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Reduce) {
+                    // The place of a largest element counts from each block's first.
+                    let is_alone = axes.leaves(at.index()) == 1;
+                    if !matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Reduce) || !is_alone {
                         return false;
                     }
                     // Those of a backward pass follow from its blocks by themselves.
@@ -293,7 +303,13 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
             && !rows.iter().flat_map(|axis| program.flow.axes().events(*axis)).any(is_passed);
         let of = self.argument_of_rows(rows).filter(|_| !are_directions);
         let size = if are_directions { *largest.bounds.get(dimension)? } else { size };
-        let finding = Blocks { size, dimension, of, are_directions, blocks, sums: self.sums.len(), has_gradient };
+        let counts = |event: &Event| {
+            self.made.contains(&event.instruction)
+                && matches!(event.kind, EventKind::Made(kind) if kind != FactorKind::Repeat)
+        };
+        let are_counted = self.area.axes.events(self.axis).iter().any(counts);
+        let sums = self.sums.len();
+        let finding = Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, has_gradient };
         let proposal = Proposal::new(Finding::Blocks(finding), Target::Value, program.advised(largest)).bound();
         Some(proposal.at_most(of_blocks.iter().map(|array| (array.buffer, array.bytes / blocks))))
     }

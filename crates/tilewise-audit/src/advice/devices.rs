@@ -109,6 +109,11 @@ impl<'m> Devices<'m> {
         (!divided.is_empty()).then_some(Self { divided, gathered, has_groups, own, gathers, mesh_axis })
     }
 
+    /// Whether each device has a part of one of these axes.
+    pub(crate) fn divide(&self, axes: &[AxisId]) -> bool {
+        axes.iter().any(|axis| self.divided.contains(axis))
+    }
+
     /// Whether each device holds all of an argument.
     pub(crate) fn holds_whole(&self, program: &ProgramModel<'_>, argument: &LiveArray<'_>) -> bool {
         let axes = program.flow.axes();

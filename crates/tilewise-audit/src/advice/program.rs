@@ -194,6 +194,11 @@ impl<'m> ProgramModel<'m> {
         !self.fits_without(0)
     }
 
+    /// Whether arrays are each device's own: under `shard_map`.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.module.source().contains("/shard_map/")
+    }
+
     /// Whether the memory's limit is known.
     pub(crate) fn has_limit(&self) -> bool {
         self.limit.is_some()

@@ -9,7 +9,7 @@ use crate::style::grouped;
 use tilewise_audit::{Recommendation, recommendation::finding::Blocks};
 
 pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
-    let Blocks { size, dimension, of, are_directions, blocks, sums, has_gradient, .. } = finding;
+    let Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, has_gradient, .. } = finding;
     if *are_directions {
         return directions(*size, *blocks, about);
     }
@@ -28,7 +28,8 @@ pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
         _ => "your lines",
     };
     let those = of.as_ref().map_or_else(|| "that dimension".to_owned(), |of| format!("the rows of {of}"));
-    let note = format!("# xs: what has {those} there, as its first dimension\n");
+    let numbers = if *are_counted { ", and their numbers beside it: (xs, jnp.arange(len(xs)))" } else { "" };
+    let note = format!("# xs: what has {those} there, as its first dimension{numbers}\n");
     let (adds, code) = match sums {
         0 => (
             "",

@@ -199,7 +199,18 @@ fn plain(
         _ => format!("jnp.stack(jnp.split(a, {parts}, {axis}))"),
     };
     // Arguments that aren't of the batch are the same for each part.
-    let of_part = if given.is_empty() { String::new() } else { format!("lambda {params}, {arguments}: ") };
+    let key = key_of_parts(finding, given);
+    let (tree, star, parts_of_key) = match key {
+        None => (format!("jax.tree.map(lambda a: {parted}, {tree})"), star, String::new()),
+        Some(key) => {
+            let star_of_tree = star;
+            let tree =
+                format!("({star_of_tree}jax.tree.map(lambda a: {parted}, {tree}), jax.random.split({key}, {parts}))");
+            (tree, "*", format!(", {key}"))
+        }
+    };
+    let of_part =
+        if given.is_empty() { String::new() } else { format!("lambda {params}, {arguments}{parts_of_key}: ") };
     let call_of_part = if given.is_empty() { String::new() } else { format!("({params}, {all})") };
     let takes = match (takes_batch, note.is_empty()) {
         (true, _) => String::new(),
@@ -209,13 +220,21 @@ fn plain(
     Some(format!(
         "def {}({params}, {all}):  # in place of {call}({loss}{options})({now})
     f = {of_part}{call}({loss}{options}){call_of_part}{note}{takes}
-    parts = jax.tree.map(lambda a: {parted}, {tree})
+    parts = {tree}
     zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {params}, {star}jax.tree.map(lambda a: a[0], parts)))
     add = lambda sums, part: (jax.tree.map(jnp.add, sums, f({params}, {star}part)), None)
     sums, _ = jax.lax.scan(add, zeros, parts)
     return jax.tree.map(lambda s: s / {parts}, sums)  # if {loss} is a mean, of as many in each part; if a sum: return sums",
         taken.in_parts()
     ))
+}
+
+/// The random key among a gradient's arguments, of which each part needs its own.
+pub(crate) fn key_of_parts<'a>(finding: &'a LargeDimension, given: &[&str]) -> Option<&'a str> {
+    match &finding.keys[..] {
+        [key] if is_name(key) && given.contains(&&**key) => Some(key),
+        _ => None,
+    }
 }
 
 /// Calls of a function with parts of its inputs, one after the other.

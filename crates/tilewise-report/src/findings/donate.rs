@@ -54,10 +54,12 @@ pub(crate) struct Jitted {
 pub(crate) fn jitted(finding: &UndonatedState) -> Option<Jitted> {
     let library = finding.jit.as_ref()?.library;
     // `args` may be `*args`, which has no name to donate by.
-    if !finding.roots.iter().all(|root| is_name(root) && root != "args") {
+    let all = || finding.donated.iter().chain(&finding.roots);
+    if !all().all(|root| is_name(root) && root != "args") {
         return None;
     }
-    let names = tuple(finding.roots.iter().map(|root| format!("\"{root}\"")));
+    let names: Vec<String> = all().map(|root| format!("\"{root}\"")).collect();
+    let names = tuple(names.iter());
     let named = format!("donate_argnames=({names})");
     let (import, call, option) = match library {
         Library::Equinox => ("import equinox as eqx", "eqx.filter_jit", "donate=\"all\"".to_owned()),

@@ -257,6 +257,8 @@ pub struct Blocks {
     pub of: Option<String>,
     /// Whether they are directions along which a gradient is differentiated.
     pub are_directions: bool,
+    /// Whether the lines count them, as by `jnp.arange`.
+    pub are_counted: bool,
     /// Blocks to compute it in.
     pub blocks: u64,
     /// Number of sums over all rows.
@@ -305,6 +307,8 @@ pub enum Library {
 pub struct UndonatedState {
     /// The compiled function's parameters that hold it; empty if unknown.
     pub roots: Vec<String>,
+    /// Its parameters that are donated already.
+    pub donated: Vec<String>,
     /// How the function was jitted; `None` if unknown.
     pub jit: Option<Jit>,
 }

@@ -59,7 +59,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, devices: &Devices<'m>) -> Option<Pro
         arrays: divided.len(),
         gather: gather.and_then(|gather| traced(program.flow, &gather).1),
         mesh_axis: devices.mesh_axis.map(str::to_owned),
-        is_mapped: program.module.source().contains("/shard_map/"),
+        is_mapped: program.is_mapped(),
     };
     let proposal = Proposal::new(Finding::Alike(finding), Target::Value, program.advised(largest)).bound();
     Some(proposal.at_most(divided.iter().map(|array| (array.buffer, array.bytes.div_ceil(count)))))

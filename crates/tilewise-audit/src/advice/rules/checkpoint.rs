@@ -1,6 +1,7 @@
 //! Values that loops keep for their gradient, stacked over their trips: all but the loop's carry can be recomputed, of
 //! each step or of segments of steps.
 
+use super::stacked_cache::Stack;
 use crate::{
     advice::{
         change::{Saving, Target},
@@ -149,6 +150,7 @@ fn by_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, forward:
         segments: segments.map(|segments| segments.count),
         ..of_steps(program, forward, (trips, stacked.len()))
     };
+    let until_backward = read_until_backward(program, forward, trips, largest);
     // The compiler recomputes some of a step's values when its backward pass begins, some when they are read.
     let of_a_step = |array: &LiveArray<'m>| array.bytes / trips / 2;
     let about = about(program, forward, largest);
@@ -156,18 +158,33 @@ fn by_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, forward:
         let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about).bound();
         let of_segment =
             arrays.of_stacks(&stacks).into_iter().map(|array| (array.buffer, array.bytes / segments.count));
-        let carried = (largest.buffer, largest.bytes / segments.count + segments.carry_bytes);
+        let carried = (largest.buffer, largest.bytes / segments.count + segments.carry_bytes + until_backward);
         let proposal = proposal.at_most(of_segment.chain([carried]));
         return Some(Kept { finding, proposal, freed: u64::MAX });
     }
     (!recomputed.is_empty()).then(|| {
         let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about);
         let proposal = if stacks.is_carry_of_its_type { proposal } else { proposal.bound() };
-        let carried = (largest.buffer, of_a_step(largest).saturating_add(stacks.new_stacks(trips)));
+        let new_stacks = stacks.new_stacks(trips).saturating_add(until_backward);
+        let carried = (largest.buffer, of_a_step(largest).saturating_add(new_stacks));
         let of_steps = recomputed.iter().map(|array| (array.buffer, of_a_step(array)));
-        let new = (!stacks.is_carry_stacked).then_some(carried);
+        let new = (!stacks.is_carry_stacked || until_backward > 0).then_some(carried);
         Kept { finding, proposal: proposal.at_most(of_steps.chain(new)), freed }
     })
+}
+
+/// Bytes of what the steps read that ends with the loop now, before `kept` is read: recomputed steps read it again.
+fn read_until_backward(program: &ProgramModel<'_>, forward: &Instruction<'_>, trips: u64, kept: &LiveArray<'_>) -> u64 {
+    let Some(stack) = program.module.instruction(forward.index()).and_then(|forward| Stack::of(&forward)) else {
+        return 0;
+    };
+    let of_steps =
+        stack.read.iter().filter(|number| stack.bounds(**number).is_some_and(|of| of.first() == Some(&trips)));
+    let ends = |array: &&LiveArray<'_>| array.last < kept.last;
+    let read = of_steps.filter_map(|number| {
+        program.temporaries().filter(ends).find(|array| stack.is_held_in(program, *number, array))
+    });
+    read.map(|array| array.bytes).fold(0, u64::saturating_add)
 }
 
 /// Values that the steps of a loop inside of a loop keep: the outer loop's stacks of the inner one's, and their copies.

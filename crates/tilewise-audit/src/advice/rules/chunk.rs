@@ -54,8 +54,7 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
             are_sums: how == split::Joint::Sums,
             has_rows: batch.is_in_a_result,
         }),
-        // Under `shard_map`, arrays are each device's own.
-        is_on_devices: program.partitions > 1 && !program.module.source().contains("/shard_map/"),
+        is_on_devices: program.partitions > 1 && !program.is_mapped(),
         is_divided: batch.is_divided && batch.gradients == GradientSums::Summed,
         is_to_fit: batch.is_to_fit,
         others: batch.others,

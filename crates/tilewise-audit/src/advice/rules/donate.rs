@@ -43,10 +43,14 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let donated_bytes = donated_bytes(program, &aliases.unwrap_or_default(), &roots);
     // An argument without a name in Python is donated by its number there.
     let finding = if roots.iter().any(|root| is_of_instruction(root)) {
-        UndonatedState { roots: Vec::new(), jit: None }
+        UndonatedState { roots: Vec::new(), donated: Vec::new(), jit: None }
     } else {
+        let is_donated = |at: &&Instruction<'_>| at.parameter_number().is_some_and(|number| taken.contains(&number));
+        let parameters = program.parameters();
+        let donated: BTreeSet<String> = parameters.iter().filter(is_donated).map(root_of).collect();
+        let donated = donated.difference(&roots).cloned().collect();
         let jit = Jit { function: program.function().to_owned(), library: program.library };
-        UndonatedState { roots: roots.into_iter().collect(), jit: Some(jit) }
+        UndonatedState { roots: roots.into_iter().collect(), donated, jit: Some(jit) }
     };
     Some(Proposal {
         buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
@@ -102,7 +106,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
     let matched = updated.iter().map(|argument| argument.bytes()).fold(0, u64::saturating_add);
     let saved = if evidence.results().is_empty() { own } else { own.min(matched) };
     let about = updated.iter().max_by_key(|argument| argument.bytes()).map(|largest| largest.advised(evidence));
-    let finding = Finding::UndonatedState(UndonatedState { roots: Vec::new(), jit: None });
+    let finding = Finding::UndonatedState(UndonatedState { roots: Vec::new(), donated: Vec::new(), jit: None });
     (saved > 0).then(|| Proposal { estimate: Some(saved), ..Proposal::new(finding, Target::Argument, about).bound() })
 }
 

@@ -11,7 +11,7 @@ use crate::{
         rule::{Proposal, Rule},
         split::draws_bits,
     },
-    program::{any_fused, bytes_of_leaf, op_name, source_line},
+    program::{any_fused, bytes_of_leaf, is_backward, op_name, source_line},
 };
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
@@ -30,8 +30,7 @@ impl Rule for SlicesMadeBefore {
     }
 
     fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
-        // A backward pass reads slices of what the forward pass kept.
-        let Some(program) = evidence.program().filter(|program| !program.has_gradient) else { return Vec::new() };
+        let Some(program) = evidence.program() else { return Vec::new() };
         // A compiler makes loops of gathers and scatters, too.
         let is_own = |at: &Instruction<'_>| op_name(at).is_some_and(|name| name.ends_with("while"));
         let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && is_own(at));
@@ -41,13 +40,15 @@ impl Rule for SlicesMadeBefore {
 
 fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<Proposal> {
     let steps = program.flow.trip_count(program.flow.op(around)?).filter(|steps| *steps > 1)?;
-    let stack = Stack::of(around)?;
+    // A backward pass reads slices of what the forward pass kept, and of what it is given.
+    let is_of_user = |at: &Instruction<'_>| !op_name(at).is_some_and(|name| is_backward(&name));
+    let stack = Stack::of(around).filter(|_| is_of_user(around))?;
     let of_steps = stack.read.iter().filter(|number| {
         stack.bounds(**number).is_some_and(|bounds| bounds.first() == Some(&steps) && bounds.len() > 1)
     });
     let made: Vec<(&LiveArray<'m>, Instruction<'m>)> = of_steps
         .filter_map(|number| {
-            let maker = stack.start(*number).filter(|maker| is_made_of_little(program, maker))?;
+            let maker = stack.start(*number).filter(|at| is_of_user(at) && is_made_of_little(program, at))?;
             let held = program.peak_temporaries().find(|array| stack.is_held_in(program, *number, array));
             Some((held?, maker))
         })
