@@ -328,7 +328,9 @@ fn a_process_that_linux_kills_had_a_limit_or_all_of_the_host() {
     let group = "memory: usage 16777216kB, limit 16777216kB, failcnt 98\n\
                  oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=37a2,mems_allowed=0,oom_memcg=/docker/37a2\n\
                  Memory cgroup out of memory: Killed process 17 (python) total-vm:87716756kB, anon-rss:16715856kB";
-    for (text, is_of_group, limit) in [(whole, false, None), (group, true, Some(16 << 30))] {
+    // As `dmesg` is often quoted, without its first words.
+    let quoted = "worker 17: Killed process 17 (python3) total-vm:..., anon-rss:16715856kB";
+    for (text, is_of_group, limit) in [(whole, false, None), (quoted, false, None), (group, true, Some(16 << 30))] {
         let message = parse(text);
         assert_eq!(
             (message.form, message.reason() == Reason::Group, message.others.len()),

@@ -182,6 +182,15 @@ ENTRY main (p.1: f32[1024,1024], x.1: f32[1024,1024]) -> f32[1024,1024] {
             "step = jax.jit(step, donate_argnames=(\"params\",))  # or above its `def`: @functools.partial(jax.jit, donate_argnames=(\"params\",))"
         )
     );
+    // Names in the code replace those of the program's own `jit`: what is donated already stays so.
+    let before = text
+        .replace("is_scheduled=true", "is_scheduled=true, input_output_alias={ {1}: (2, {}, may-alias) }")
+        .replace("x.1: f32[1024,1024]) -> f32[1024,1024]", "x.1: f32[1024,1024], c.1: f32[8]) -> (f32[1024,1024], f32[8])")
+        .replace("  g =", "  c.1 = f32[8]{0:T(128)} parameter(2), metadata={op_name=\"count\"}\n  c.2 = f32[8]{0:T(128)} negate(c.1)\n  g =")
+        .replace("ROOT p =", "p =")
+        .replace("subtract(p.1, g)", "subtract(p.1, g)\n  ROOT r = (f32[1024,1024]{1,0:T(8,128)}, f32[8]{0:T(128)}) tuple(p, c.2)");
+    let both = "step = jax.jit(step, donate_argnames=(\"count\", \"params\"))";
+    assert!(code(&advice(&before)[0]).is_some_and(|code| code.starts_with(both)), "{:?}", code(&advice(&before)[0]));
     // The library that jitted it says so in the table of files, and takes models that `jax.jit` does not.
     for (file, expected) in [
         (

@@ -180,7 +180,10 @@ fn read_until_backward(program: &ProgramModel<'_>, forward: &Instruction<'_>, tr
     };
     let of_steps =
         stack.read.iter().filter(|number| stack.bounds(**number).is_some_and(|of| of.first() == Some(&trips)));
-    let ends = |array: &&LiveArray<'_>| array.last < kept.last;
+    // The stack's own memory has several values, the last of which the backward pass reads.
+    let of_stack = program.arrays.iter().filter(|array| array.buffer == kept.buffer);
+    let last = of_stack.map(|array| array.last).max().unwrap_or(kept.last);
+    let ends = |array: &&LiveArray<'_>| array.buffer != kept.buffer && array.last < last;
     let read = of_steps.filter_map(|number| {
         program.temporaries().filter(ends).find(|array| stack.is_held_in(program, *number, array))
     });
