@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
             "tcmalloc large alloc {used:bytes} nil",
             "ioctl failed … for {used:bytes} … requested {pages:number} pages",
             "[Memory {group:name}] out of memory (Kill|Killed) process[ … anon rss {resident:size}[ file rss {of_files:size} shmem rss {shared:size}]]",
-            "(Kill|Killed) process … anon rss {resident:size}[ file rss {of_files:size} shmem rss {shared:size}]",
+            "Killed process … anon rss {resident:size}[ file rss {of_files:size} shmem rss {shared:size}]",
             "memory usage {:size} limit {group_limit:size} failcnt",
             "oom kill[ constraint {constraint:name}]",
             "oom_kill",
