@@ -274,14 +274,10 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
     /// Whether a gather picks elements of each position's own row: by several numbers, one of them the position's.
     fn picks_by_number(&self, at: &Instruction<'m>) -> bool {
         let Some(numbers) = at.gather_dimensions().filter(|numbers| numbers.indexed.len() > 1) else { return false };
-        let has_it = |at: Instruction<'m>, is: fn(&[AxisId], &AxisId) -> bool| {
-            self.area.axes.of_array(&at, 0).any(|of| is(of, &self.axis))
-        };
         let mut operands = at.operands().map(|of| of.instruction());
         let [Some(Some(array)), Some(Some(indices))] = [operands.next(), operands.next()] else { return false };
-        let indexed = numbers.indexed.iter().map(|number| self.area.axes.of_dimension(&array, 0, *number));
-        let is_numbered = indexed.into_iter().any(|of| of.contains(&self.axis));
-        is_numbered && has_it(indices, |of, axis| of.contains(axis))
+        let is_numbered = self.dimensions(&array, 0).any(|dimension| numbers.indexed.contains(&dimension));
+        is_numbered && self.dimensions(&indices, 0).next().is_some()
     }
 
     /// The proposal, if the largest array needn't be whole.

@@ -21,7 +21,7 @@ const WORTHWHILE: u64 = 100;
 const WORTH_TAKING_APART: u64 = 10;
 /// Arrays that each device holds whole are divided if that frees more than a quarter, though the program fits.
 const MUCH_OF_WHOLE: u64 = 4;
-/// Blocks of a large array replace other parts if they free this much more.
+/// Blocks of a large array replace other parts if they free more than this many times as much.
 const MUCH_BETTER: u64 = 2;
 /// Maximum number of recommendations: readers stop here.
 const MOST: usize = 5;

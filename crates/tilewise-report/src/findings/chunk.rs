@@ -230,7 +230,7 @@ fn plain(
 }
 
 /// The random key among a gradient's arguments, of which each part needs its own.
-pub(crate) fn key_of_parts<'a>(finding: &'a LargeDimension, given: &[&str]) -> Option<&'a str> {
+fn key_of_parts<'a>(finding: &'a LargeDimension, given: &[&str]) -> Option<&'a str> {
     match &finding.keys[..] {
         [key] if is_name(key) && given.contains(&&**key) => Some(key),
         _ => None,

@@ -164,51 +164,6 @@ ENTRY main (m.1: f32[1000000,3]) -> f32[1000000,3] {{
     assert_eq!(found.iter().map(kind).collect::<Vec<_>>(), [("split", "argument")]);
 }
 
-#[test]
-fn a_state_that_is_not_donated() {
-    let text = r#"HloModule jit_step, is_scheduled=true
-
-ENTRY main (p.1: f32[1024,1024], x.1: f32[1024,1024]) -> f32[1024,1024] {
-  p.1 = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
-  x.1 = f32[1024,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="x"}
-  g = f32[1024,1024]{1,0:T(8,128)} custom-call(x.1), custom_call_target="gradient"
-  ROOT p = f32[1024,1024]{1,0:T(8,128)} subtract(p.1, g)
-}"#;
-    let found = advice(text);
-    assert_eq!((kind(&found[0]), found[0].saving), (("donate", "argument"), Saving::AtMost(4 * MIB)));
-    assert_eq!(
-        code(&found[0]).as_deref(),
-        Some(
-            "step = jax.jit(step, donate_argnames=(\"params\",))  # or above its `def`: @functools.partial(jax.jit, donate_argnames=(\"params\",))"
-        )
-    );
-    // Names in the code replace those of the program's own `jit`: what is donated already stays so.
-    let before = text
-        .replace("is_scheduled=true", "is_scheduled=true, input_output_alias={ {1}: (2, {}, may-alias) }")
-        .replace("x.1: f32[1024,1024]) -> f32[1024,1024]", "x.1: f32[1024,1024], c.1: f32[8]) -> (f32[1024,1024], f32[8])")
-        .replace("  g =", "  c.1 = f32[8]{0:T(128)} parameter(2), metadata={op_name=\"count\"}\n  c.2 = f32[8]{0:T(128)} negate(c.1)\n  g =")
-        .replace("ROOT p =", "p =")
-        .replace("subtract(p.1, g)", "subtract(p.1, g)\n  ROOT r = (f32[1024,1024]{1,0:T(8,128)}, f32[8]{0:T(128)}) tuple(p, c.2)");
-    let both = "step = jax.jit(step, donate_argnames=(\"count\", \"params\"))";
-    assert!(code(&advice(&before)[0]).is_some_and(|code| code.starts_with(both)), "{:?}", code(&advice(&before)[0]));
-    // The library that jitted it says so in the table of files, and takes models that `jax.jit` does not.
-    for (file, expected) in [
-        (
-            "equinox/_jit.py",
-            "step = eqx.filter_jit(step, donate=\"all\")  # or above its `def`: @eqx.filter_jit(donate=\"all\")",
-        ),
-        (
-            "flax/nnx/transforms/compilation.py",
-            "step = nnx.jit(step, donate_argnames=(\"params\",))  # or above its `def`: @functools.partial(nnx.jit, donate_argnames=(\"params\",))",
-        ),
-    ] {
-        let text = text.replacen("\n\n", &format!("\n\nFileNames\n1 \"/site-packages/{file}\"\n\n"), 1);
-        assert_eq!(code(&advice(&text)[0]).as_deref(), Some(expected));
-    }
-    let donated = text.replace("is_scheduled=true", "is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }");
-    assert!(advice(&donated).iter().all(|advice| kind(advice).0 != "donate"));
-}
-
 /// A state that a loop carries, prefetched before it and updated inside a fusion that also computes its gradient.
 #[test]
 fn a_state_is_followed_through_loops_and_fusions() {

@@ -5,6 +5,7 @@ mod batches;
 mod comparison;
 mod copies;
 mod documents;
+mod donation;
 mod history;
 mod host;
 mod jobs;

@@ -288,48 +288,6 @@ Program hbm requirement 40.10G:
     assert_eq!(changes[0].effect, "up to 40.00 GiB if unlisted arrays are alike");
 }
 
-/// A change that is one line of the reader's is shown as that line before and after.
-#[test]
-fn a_change_of_one_line_is_a_diff() {
-    let text = r#"HloModule jit_step, is_scheduled=true, entry_computation_layout={(f32[4096,1024]{1,0:T(8,128)})->f32[4096,1024]{1,0:T(8,128)}}
-
-ENTRY main (state.1: f32[4096,1024]) -> f32[4096,1024] {
-  state.1 = f32[4096,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="state"}
-  ROOT r = f32[4096,1024]{1,0:T(8,128)} add(state.1, state.1), metadata={op_name="jit(step)/add" source_file="train.py" source_line=2}
-}"#;
-    let program = Program::parse(text.to_owned()).expect("a program");
-    let diff = |source: &str| {
-        let report = Audit::new(&program).limit(24 << 20).run();
-        let quotes = Quotes::read(&report, |file| (file == "train.py").then(|| source.to_owned()));
-        let output = AuditOutput { quotes, ..AuditOutput::new(report) };
-        let edit = output.summary().changes.first().and_then(|first| first.edit.clone())?;
-        let text = output.to_text(100);
-        assert!(text.contains(&format!("  - {}\n", edit.before)) && text.contains(&format!("  + {}\n", edit.after)));
-        Some((edit.line, edit.after))
-    };
-    let donated = |line, after: &str| Some((line, after.to_owned()));
-    assert_eq!(
-        diff("def step(state):\n    return state + state\n\nstep = jax.jit(step)\n"),
-        donated(4, "step = jax.jit(step, donate_argnames=(\"state\",))")
-    );
-    assert_eq!(
-        diff("@jax.jit\ndef step(state):\n    return state + state\n"),
-        donated(1, "@functools.partial(jax.jit, donate_argnames=(\"state\",))")
-    );
-    assert_eq!(
-        diff("def build():\n    return jit(Solver(2, 3).step, inline=True), args\n"),
-        donated(2, "return jit(Solver(2, 3).step, inline=True, donate_argnames=(\"state\",)), args")
-    );
-    assert_eq!(
-        diff("run = jax.jit(functools.partial(step, 2))\n"),
-        donated(1, "run = jax.jit(functools.partial(step, 2), donate_argnames=(\"state\",))")
-    );
-    // Another function, two lines that could be meant, and one that goes on.
-    assert_eq!(diff("run = jax.jit(step_of_eval)\n"), None);
-    assert_eq!(diff("a = jax.jit(step)\nb = jax.jit(step)\n"), None);
-    assert_eq!(diff("a = jax.jit(step,\n            inline=True)\n"), None);
-}
-
 /// Code is of what the message names: no `vmap` where none is, and no Python for Julia.
 #[test]
 fn code_is_of_what_the_message_names() {

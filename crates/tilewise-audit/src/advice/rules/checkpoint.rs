@@ -158,7 +158,8 @@ fn by_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, forward:
         let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about).bound();
         let of_segment =
             arrays.of_stacks(&stacks).into_iter().map(|array| (array.buffer, array.bytes / segments.count));
-        let carried = (largest.buffer, largest.bytes / segments.count + segments.carry_bytes + until_backward);
+        let carried = segments.carry_bytes.saturating_add(until_backward);
+        let carried = (largest.buffer, carried.saturating_add(largest.bytes / segments.count));
         let proposal = proposal.at_most(of_segment.chain([carried]));
         return Some(Kept { finding, proposal, freed: u64::MAX });
     }

@@ -41,7 +41,7 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let (largest, made, lookup) =
         large.into_iter().find_map(|array| Some((array, Made::of(program, array)?, Lookup::of(program, array)?)))?;
     let rows = *largest.bounds.first()?;
-    let part = lookup.elements.checked_mul(rows)? / largest.elements();
+    let part = lookup.elements.checked_mul(rows)?.checked_div(largest.elements())?;
     let alike = program.temporaries().filter(|array| {
         array.elements() == largest.elements()
             && Made::of(program, array).is_some_and(|other| other.argument.index() == made.argument.index())
@@ -200,6 +200,11 @@ ENTRY main {
         assert_eq!(found("convert", LOOKUP), Some(("data['x']".to_owned(), (8, 4096))));
         // All rows decide each one.
         assert_eq!(found("sort", LOOKUP), None);
+        // Without rows there is nothing to divide by.
+        let empty =
+            text.replace("4096", "0").replace("FROM", "f32[0,1024]").replace("MADE", "convert").replace("READ", LOOKUP);
+        let report = Audit::new(&Program::parse(empty).expect("a module")).run();
+        assert!(!report.advice().iter().any(|one| matches!(one.finding, Finding::MadeForSteps(_))));
         // A step needs all rows.
         let all = "f32[8,1024]{1,0:T(8,128)} slice(all), slice={[0:8], [0:1024]}";
         assert_eq!(found("convert", all), None);
