@@ -5,10 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tilewise_audit::{
     Recommendation,
-    recommendation::{
-        EditedLines,
-        finding::{Finding, GradientSums, KeptByLoop, LargeDimension, Library, UndonatedState},
-    },
+    recommendation::finding::{Finding, GradientSums, KeptByLoop, LargeDimension, Library, MappedCall, UndonatedState},
 };
 
 /// Longer lines are cut.
@@ -130,17 +127,16 @@ impl Quotes {
         {
             return Some(edit);
         }
-        let is_own = |file: &str, line: u32| {
-            let is_in = |lines: &EditedLines| {
-                lines.line.file == file && (lines.line.line == line || lines.more.contains(&line))
-                    || lines.around.iter().any(|around| around.file == file && around.line == line)
-            };
-            about.edited.as_ref().is_some_and(is_in)
-        };
-        let edited = |file: &str, number: u32, line: &str, next: &str| match &about.finding {
+        if let Finding::MappedCall(MappedCall { line, at_once, has_gradient, .. }) = &about.finding {
+            let before = self.of(&line.file, line.line)?;
+            let (_, after) = mapped_in_parts(&before, *at_once, *has_gradient)?;
+            let is_whole = before.chars().count() < LONGEST_LINE;
+            return is_whole.then(|| LineEdit { file: line.file.clone(), line: line.line, before, after });
+        }
+        let edited = |line: &str, next: &str| match &about.finding {
             Finding::UndonatedState(finding) => donated(finding, line, next),
             Finding::KeptByLoop(finding) => recomputed(finding, about, line),
-            Finding::LargeDimension(finding) => in_turn(finding, about, line, is_own(file, number)),
+            Finding::LargeDimension(finding) => in_turn(finding, about, line),
             _ => None,
         };
         let lines = self.0.iter().flat_map(|(file, text)| {
@@ -148,7 +144,7 @@ impl Quotes {
             text.lines().zip(next).zip(1..).map(move |((line, next), number)| (file, number, line, next))
         });
         let mut edits = lines.filter_map(|(file, line, before, next)| {
-            let after = edited(file, line, before, next)?;
+            let after = edited(before, next)?;
             let (file, before, after) = (file.clone(), before.trim().to_owned(), after.trim().to_owned());
             (before.chars().count() <= LONGEST_LINE).then_some(LineEdit { file, line, before, after })
         });
@@ -198,27 +194,37 @@ fn taken(line: &str) -> Option<(TakenGradient<'_>, [&str; 3])> {
     is_name(loss).then_some((gradient, [before, arguments, end]))
 }
 
-/// `step = jax.jit(step)` or `@jax.jit`, with the donated arguments.
+/// `step = jax.jit(step)`, `@jax.jit` or `@functools.partial(jax.jit, static_argnums=1)`, with the donated arguments, in place of those
+/// that it donates now.
 fn donated(finding: &UndonatedState, line: &str, next: &str) -> Option<String> {
     let function = &finding.jit.as_ref()?.function;
     let Jitted { call, option, .. } = jitted(finding)?;
-    if line.contains("donate") {
-        return None;
-    }
-    if line.trim() == format!("@{call}") && next.trim_start().starts_with(&format!("def {function}(")) {
+    let is_above = next.trim_start().starts_with(&format!("def {function}("));
+    if is_above && line.trim() == format!("@{call}") {
         return Some(format!("@functools.partial({call}, {option})"));
     }
     // `from jax import jit` has the last word alone.
     let last = call.rsplit('.').next()?;
-    let (before, behind) = line.split_once(&format!("{last}("))?;
-    let end = closing(behind)?;
-    let given = first_argument(&behind[..end]).unwrap_or(&behind[..end]);
-    // A method of an object, or a function with some arguments given.
-    let bound = given.split_once("partial(").and_then(|(_, bound)| first_argument(bound));
-    let is_it = bound.unwrap_or(given).rsplit('.').next() == Some(function);
-    let is_whole = before.strip_suffix(call.strip_suffix(last)?).unwrap_or(before);
-    let is_whole = is_whole.chars().next_back().is_none_or(|letter| !letter.is_alphanumeric() && letter != '.');
-    (is_it && is_whole).then(|| format!("{before}{last}({}, {option}{}", &behind[..end], &behind[end..]))
+    let decorator = line.split_once("partial(").filter(|(before, _)| is_above && before.trim_start().starts_with('@'));
+    let (before, behind, is_it) = match decorator {
+        Some((before, behind)) => (before.len() + "partial(".len(), behind, first_argument(behind)? == call),
+        None => {
+            let (before, behind) = line.split_once(&format!("{last}("))?;
+            let given = &behind[..closing(behind)?];
+            let given = first_argument(given).unwrap_or(given);
+            // A method of an object, or a function with some arguments given.
+            let bound = given.split_once("partial(").and_then(|(_, bound)| first_argument(bound));
+            let is_it = bound.unwrap_or(given).rsplit('.').next() == Some(function);
+            let is_whole = before.strip_suffix(call.strip_suffix(last)?).unwrap_or(before);
+            let is_whole = is_whole.chars().next_back().is_none_or(|letter| !letter.is_alphanumeric() && letter != '.');
+            (before.len() + last.len() + 1, behind, is_it && is_whole)
+        }
+    };
+    let (given, end) = behind.split_at(closing(behind)?);
+    let is_kept =
+        |given: &&str| !["donate_argnums=", "donate_argnames=", "donate="].iter().any(|of| given.starts_with(of));
+    let given: Vec<&str> = arguments_of(given).into_iter().filter(is_kept).chain([&*option]).collect();
+    is_it.then(|| format!("{}{}{end}", &line[..before], given.join(", ")))
 }
 
 /// An assignment of whole numbers with `to` in place of `size`, if one of them is that and the names are identifiers.
@@ -236,56 +242,57 @@ fn assigned(line: &str, size: u64, to: u64) -> Option<String> {
     is_one.then(|| format!("{names}={}{comment}", all.join(",")))
 }
 
-/// `jax.vmap(f)(x, y)` of the whole batch as a loop over parts of it. Of a line that the change takes apart the mapped
-/// dimension is the batch; elsewhere the arguments have to be the inputs.
-fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str, is_own: bool) -> Option<String> {
-    let is_in_rows = finding.joint.as_ref().is_some_and(|joint| !joint.are_sums);
-    let is_mapped = match finding.gradients {
-        GradientSums::Apart => true,
-        GradientSums::None => is_own && is_in_rows,
-        GradientSums::Summed => is_own && finding.is_made,
-        _ => false,
-    };
-    if !is_mapped || line.trim_start().starts_with('#') {
+/// `jax.vmap(f)(x, y)` of the whole batch as a loop over parts of it: of the inputs, each with a gradient of its own.
+fn in_turn(finding: &LargeDimension, about: &Recommendation, line: &str) -> Option<String> {
+    let inputs: Vec<&str> = finding.inputs.iter().flat_map(|(_, names)| names).map(String::as_str).collect();
+    let is_leading = !inputs.is_empty() && finding.inputs.iter().all(|(at, _)| *at == 0);
+    let at_once = (finding.size / about.parts.unwrap_or(2).max(1)).max(1);
+    let (mapped, line) = mapped_in_parts(line, at_once, false)?;
+    (finding.gradients == GradientSums::Apart && is_leading && mapped == inputs).then_some(line)
+}
+
+/// The mapped arguments of a call `jax.vmap(f)(x, y)`, and its line as `jax.lax.map` of some positions at a time. A backward pass would
+/// keep all parts.
+fn mapped_in_parts(line: &str, at_once: u64, has_gradient: bool) -> Option<(Vec<&str>, String)> {
+    let (before, behind) = line.split_once("vmap(").filter(|_| !line.trim_start().starts_with('#'))?;
+    let before = before.strip_suffix("jax.").unwrap_or(before);
+    if before.ends_with(|letter: char| letter.is_alphanumeric() || ['_', '.'].contains(&letter)) {
         return None;
     }
-    let (before, behind) = line.split_once("jax.vmap(")?;
     let (mapping, behind) = behind.split_at(closing(behind)?);
     let (arguments, end) = behind.strip_prefix(")(").and_then(|given| Some(given.split_at(closing(given)?)))?;
     let mapping = arguments_of(mapping);
     let (function, given) = (*mapping.first()?, arguments_of(arguments));
     // By argument, whether it is mapped, along its first dimension.
-    let axes: Vec<&str> = match mapping.get(1) {
-        None => vec!["0"; given.len()],
-        Some(axes) => arguments_of(axes.strip_prefix("in_axes=").unwrap_or(axes).strip_prefix('(')?.strip_suffix(')')?),
+    let axes: Vec<&str> = match mapping.get(1).map(|axes| axes.strip_prefix("in_axes=").unwrap_or(axes)) {
+        None | Some("0") => vec!["0"; given.len()],
+        Some(axes) => arguments_of(axes.strip_prefix('(')?.strip_suffix(')')?),
     };
-    let is_read =
-        mapping.len() <= 2 && axes.len() == given.len() && axes.iter().all(|axis| ["0", "None"].contains(axis));
     let mapped: Vec<&str> = given.iter().zip(&axes).filter(|(_, axis)| **axis == "0").map(|(name, _)| *name).collect();
-    let inputs: Vec<&str> = finding.inputs.iter().flat_map(|(_, names)| names).map(String::as_str).collect();
-    let is_batch = if is_own { !mapped.is_empty() } else { !inputs.is_empty() && mapped == inputs };
-    let is_leading = finding.inputs.iter().all(|(at, _)| *at == 0);
-    let size = (finding.size / about.parts.unwrap_or(2).max(1)).max(1);
+    let is_read = mapping.len() <= 2 && axes.iter().all(|axis| ["0", "None"].contains(axis));
+    if !is_read || axes.len() != given.len() || mapped.is_empty() || given.iter().any(|name| name.starts_with('*')) {
+        return None;
+    }
     let callee = if is_name(function) { function.to_owned() } else { format!("({function})") };
     let (call, all) = match &mapped[..] {
         [one] if given.len() == 1 => (function.to_owned(), (*one).to_owned()),
         [one] => {
-            let passed: Vec<&str> =
-                given.iter().zip(&axes).map(|(name, axis)| if *axis == "0" { "one" } else { name }).collect();
-            (format!("lambda one: {callee}({})", passed.join(", ")), (*one).to_owned())
+            let passed = given.iter().zip(&axes).map(|(name, axis)| if *axis == "0" { "one" } else { name });
+            (format!("lambda one: {callee}({})", passed.collect::<Vec<_>>().join(", ")), (*one).to_owned())
         }
         _ => {
-            let first = axes.iter().take_while(|axis| **axis == "None").count();
-            if axes[first..].contains(&"None") {
-                return None;
-            }
-            let passed: String = given[..first].iter().map(|name| format!("{name}, ")).collect();
-            (format!("lambda args: {callee}({passed}*args)"), format!("({})", mapped.join(", ")))
+            let mut number = 0..;
+            let passed = given.iter().zip(&axes).map(|(name, axis)| match *axis {
+                "0" => format!("some[{}]", number.next().unwrap_or(0)),
+                _ => (*name).to_owned(),
+            });
+            let passed = passed.collect::<Vec<_>>().join(", ");
+            let passed = if mapped.len() == given.len() { "*some".to_owned() } else { passed };
+            (format!("lambda some: {callee}({passed})"), format!("({})", mapped.join(", ")))
         }
     };
-    // The backward pass would keep all parts.
-    let call = if finding.gradients == GradientSums::Summed { format!("jax.checkpoint({call})") } else { call };
-    (is_read && is_batch && is_leading).then(|| format!("{before}jax.lax.map({call}, {all}, batch_size={size}{end}"))
+    let call = if has_gradient { format!("jax.checkpoint({call})") } else { call };
+    Some((mapped, format!("{before}jax.lax.map({call}, {all}, batch_size={at_once}{end}")))
 }
 
 /// The arguments of a call, apart.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::program::{SourceLine, is_installed, is_of_directions, op_name};
 use foldhash::HashMap;
-use std::cell::OnceCell;
+use std::{cell::OnceCell, collections::BTreeMap};
 use tilewise_hlo::{Instruction, Module, SourceLocation};
 
 /// About the number of call stacks of a program to compare.

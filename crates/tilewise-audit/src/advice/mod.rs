@@ -12,6 +12,7 @@ pub mod finding;
 mod findings;
 mod layer_calls;
 mod layers;
+mod mapped_call;
 mod message;
 mod parts;
 mod pricing;

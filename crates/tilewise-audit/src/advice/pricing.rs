@@ -4,14 +4,15 @@ use super::{
     blocks::blocks,
     change::Change,
     edited_lines::{Stacks, edited_lines},
-    finding::{Finding, GradientSums, OfStep},
+    finding::{Blocks, Finding, GradientSums, OfStep},
+    mapped_call::mapped_call,
     message::MessageModel,
     program::{LiveArray, ProgramModel},
     recommendation::Recommendation,
     rule::{Proposal, Rule},
     rules::{divided, narrowed, scores_of},
 };
-use crate::program::{name, root};
+use crate::program::{is_name, name, root};
 use foldhash::HashMap;
 use std::cmp::Reverse;
 
@@ -23,6 +24,8 @@ const WORTH_TAKING_APART: u64 = 10;
 const MUCH_OF_WHOLE: u64 = 4;
 /// Blocks of a large array replace other parts if they free more than this many times as much.
 const MUCH_BETTER: u64 = 2;
+/// One call in parts is enough if it frees this part of what other parts free.
+const OF_PARTS: (u64, u64) = (3, 4);
 /// Maximum number of recommendations: readers stop here.
 const MOST: usize = 5;
 
@@ -107,7 +110,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         let least = (program.total_bytes / WORTH_TAKING_APART).max(together.saturating_mul(MUCH_BETTER));
         Some(saved(&[], proposal)).filter(|freed| *freed > least)
     };
-    if !is_enough && let Some(better) = blocks(program, much) {
+    if !is_enough && let Some(better) = blocks(program, much).or_else(|| mapped_call(program, much)) {
         let others = std::mem::replace(&mut kept, vec![better]);
         let takes_apart = |proposal: &Proposal| matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
         for (_, proposal) in others.into_iter().filter(|(_, proposal)| !takes_apart(proposal)) {
@@ -115,6 +118,26 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
             let more = saved(&kept, &proposal).saturating_sub(before);
             if more > least {
                 kept.push((more, proposal));
+            }
+        }
+    }
+    // One call in parts before all of the program, or some lines of it.
+    if let Some(at) = kept.iter().position(|(_, proposal)| is_in_parts(proposal)) {
+        let own = saved(&[], &kept[at].1);
+        let is_as_good = |proposal: &Proposal| {
+            let freed = saved(&[], proposal);
+            Some(freed).filter(|freed| *freed >= own / OF_PARTS.1 * OF_PARTS.0)
+        };
+        if let Some(call) =
+            mapped_call(program, is_as_good).filter(|(freed, _)| *freed >= own / OF_PARTS.1 * OF_PARTS.0)
+        {
+            let fits = |all: &[(u64, Proposal)]| {
+                program.fits_without(freed(&all.iter().map(|(_, one)| one).collect::<Vec<_>>()))
+            };
+            let did_fit = fits(&kept);
+            let before = std::mem::replace(&mut kept[at], call);
+            if did_fit && !fits(&kept) {
+                kept[at] = before;
             }
         }
     }
@@ -191,6 +214,21 @@ fn keeps_computation(proposal: &Proposal) -> bool {
 
 fn is_of_parts(proposal: &Proposal) -> bool {
     matches!(&proposal.finding, Finding::LargeDimension(_))
+}
+
+/// Whether a program runs in parts, or some lines of it, with code around them that has to be written; the gradients of parts of a
+/// batch are added up without computing anything again.
+fn is_in_parts(proposal: &Proposal) -> bool {
+    match &proposal.finding {
+        Finding::LargeDimension(found) => {
+            let has_names = found.inputs.iter().flat_map(|(_, names)| names).all(|name| is_name(name));
+            let is_added_up = found.gradients == GradientSums::Summed && found.joint.is_none() && !found.is_made;
+            !(is_added_up && has_names && !found.is_divided)
+        }
+        Finding::Blocks(Blocks { are_directions, .. }) => !are_directions,
+        Finding::AllPairs(_) => true,
+        _ => false,
+    }
 }
 
 /// Whether a batch is split into parts that nothing joins: they have fewer rows, and all arrays made of rows shrink.

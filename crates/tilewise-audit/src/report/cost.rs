@@ -137,6 +137,8 @@ fn repeated(change: &Recommendation, all: &[Forward]) -> Option<f64> {
             None => sum(&|_| true),
         },
         Finding::Blocks(found) if !found.has_gradient => Some(0.0),
+        Finding::MappedCall(found) if !found.has_gradient => Some(0.0),
+        Finding::MappedCall(_) => sum(&|one| one.name.contains("vmap(")),
         // The chunks are behind a checkpoint.
         Finding::Logits(_) | Finding::ClassLogits(_) | Finding::Blocks(_) => {
             let line = change.array.as_ref()?.source.as_ref()?;

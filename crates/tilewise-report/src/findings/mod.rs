@@ -29,6 +29,7 @@ mod kernel_memory;
 mod layout_request;
 mod logits;
 mod made_for_steps;
+mod mapped_call;
 mod memory;
 mod mismatch;
 mod mosaic;
@@ -232,6 +233,7 @@ fn of_finding(about: &Recommendation) -> Words {
         Finding::StackedCache(finding) => stacked_cache::words(finding, about),
         Finding::AllPairs(finding) => all_pairs::words(finding, about),
         Finding::Blocks(finding) => blocks::words(finding, about),
+        Finding::MappedCall(finding) => mapped_call::words(finding, about),
         Finding::Alike(finding) => alike::words(finding, about),
         Finding::ClassLogits(finding) => class_logits::words(finding, about),
         Finding::Logits(finding) => logits::words(finding, about),

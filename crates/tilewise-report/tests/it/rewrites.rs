@@ -67,22 +67,28 @@ FileNames
 FunctionNames
 1 "loss"
 2 "residual"
+3 "step"
 
 FileLocations
 1 {file_name_id=1 function_name_id=1 line=4 end_line=4 column=1 end_column=2}
 2 {file_name_id=1 function_name_id=2 line=2 end_line=2 column=1 end_column=2}
+3 {file_name_id=1 function_name_id=3 line=6 end_line=6 column=1 end_column=2}
+4 {file_name_id=1 function_name_id=3 line=7 end_line=7 column=1 end_column=2}
 
 StackFrames
-1 {file_location_id=1 parent_frame_id=1}
-2 {file_location_id=2 parent_frame_id=2}
+1 {file_location_id=3 parent_frame_id=1}
+2 {file_location_id=1 parent_frame_id=2}
+3 {file_location_id=2 parent_frame_id=3}
+4 {file_location_id=4 parent_frame_id=1}
 
 ENTRY main {
   w = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
-  t = f32[65536,1024]{1,0:T(8,128)} iota(), iota_dimension=0, metadata={op_name="jit(step)/iota"}
-  h = f32[65536,1024]{1,0:T(8,128)} dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(step)/jvp(vmap())/dot_general" stack_frame_id=2}
-  e = f32[65536,1024]{1,0:T(8,128)} tanh(h), metadata={op_name="jit(step)/jvp(vmap())/tanh" stack_frame_id=2}
-  g = f32[65536,1024]{1,0:T(8,128)} multiply(e, h), metadata={op_name="jit(step)/transpose(jvp(vmap()))/mul" stack_frame_id=2}
-  ROOT r = f32[1024,1024]{1,0:T(8,128)} dot(t, g), lhs_contracting_dims={0}, rhs_contracting_dims={0}, metadata={op_name="jit(step)/transpose(jvp(vmap()))/dot_general" stack_frame_id=2}
+  t = f32[65536,1024]{1,0:T(8,128)} iota(), iota_dimension=0, metadata={op_name="jit(step)/jvp()/iota" stack_frame_id=2}
+  h = f32[65536,1024]{1,0:T(8,128)} dot(t, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(step)/jvp(vmap())/dot_general" stack_frame_id=3}
+  e = f32[65536,1024]{1,0:T(8,128)} tanh(h), metadata={op_name="jit(step)/jvp(vmap())/tanh" stack_frame_id=3}
+  g = f32[65536,1024]{1,0:T(8,128)} multiply(e, h), metadata={op_name="jit(step)/transpose(jvp(vmap()))/mul" stack_frame_id=3}
+  r = f32[1024,1024]{1,0:T(8,128)} dot(t, g), lhs_contracting_dims={0}, rhs_contracting_dims={0}, metadata={op_name="jit(step)/transpose(jvp(vmap()))/dot_general" stack_frame_id=3}
+  ROOT u = f32[1024,1024]{1,0:T(8,128)} subtract(w, r), metadata={op_name="jit(step)/sub" stack_frame_id=4}
 }
 "#;
     let report = Audit::new(&Program::parse(program).expect("a program")).run();
@@ -103,18 +109,31 @@ ENTRY main {
     );
     assert_eq!(
         edited("r = jax.vmap(residual, in_axes=(None, 0, 0))(params, t, x)"),
-        after("r = jax.lax.map(jax.checkpoint(lambda args: residual(params, *args)), (t, x), batch_size=4096)")
+        after(
+            "r = jax.lax.map(jax.checkpoint(lambda some: residual(params, some[0], some[1])), (t, x), batch_size=4096)"
+        )
     );
     assert_eq!(
         edited("r = jax.vmap(lambda t: f(params, t))(t)"),
         after("r = jax.lax.map(jax.checkpoint(lambda t: f(params, t)), t, batch_size=4096)")
     );
-    // Another dimension, results along another one, a call that goes on, mapped arguments on both sides.
+    assert_eq!(
+        edited("r = vmap(residual)(t, x)"),
+        after("r = jax.lax.map(jax.checkpoint(lambda some: residual(*some)), (t, x), batch_size=4096)")
+    );
+    assert_eq!(
+        edited("r = jax.vmap(residual, (0, None, 0))(t, params, x)"),
+        after(
+            "r = jax.lax.map(jax.checkpoint(lambda some: residual(some[0], params, some[1])), (t, x), batch_size=4096)"
+        )
+    );
+    // Another dimension, results along another one, a call that goes on, another library's, arguments in a tuple.
     for call in [
         "r = jax.vmap(residual, (None, 1))(params, t)",
         "r = jax.vmap(residual, (None, 0), 1)(params, t)",
         "r = jax.vmap(residual, (None, 0))(params,",
-        "r = jax.vmap(residual, (0, None, 0))(t, params, x)",
+        "r = eqx.filter_vmap(residual)(t)",
+        "r = jax.vmap(residual)(*batch)",
     ] {
         assert_eq!(edited(call), None, "{call}");
     }

@@ -5,14 +5,14 @@ mod copies;
 mod kernels;
 mod machines;
 mod messages;
+mod parts;
 mod stacks;
 
 pub use arrays::{
-    AllPairs, ArrayName, AttentionScores, BatchedGraphs, Blocks, Checkpointed, ClassLogits, ColumnsWay,
-    ConvertedArguments, CutOffShapes, FlatRecords, FrozenState, GatheredPages, GradientSums, InParts, Jit, Joint,
-    KeptByLoop, KernelColumns, LargeDimension, LayoutRequest, Library, Logits, OneHotSlots, OtherParts, PaddedColumns,
-    PaddedHeads, Parameter, PickedRows, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
-    SampleGradients, ShuffledRows, SmallerBatch, UndonatedState, WideState, WideStateKind,
+    ArrayName, AttentionScores, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments, CutOffShapes, FlatRecords,
+    FrozenState, GatheredPages, Jit, KeptByLoop, KernelColumns, LayoutRequest, Library, Logits, OneHotSlots,
+    PaddedColumns, PaddedHeads, Parameter, PickedRows, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation,
+    RowsOfFew, SampleGradients, ShuffledRows, UndonatedState, WideState, WideStateKind,
 };
 pub use copies::{Alike, Repeated};
 pub use kernels::{
@@ -22,6 +22,9 @@ pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
 pub use messages::{
     Asker, CacheFinding, CoreHalt, DonationFinding, Lowered, MemoryFinding, MessageLacks, MismatchFinding,
     PlacementFinding, ReplicatedArray, RunTimeFinding, Shrink,
+};
+pub use parts::{
+    AllPairs, BatchedGraphs, Blocks, GradientSums, InParts, Joint, LargeDimension, MappedCall, OtherParts, SmallerBatch,
 };
 pub use stacks::{FlatStack, LookedUp, MadeForSteps, OfStep, OverSteps, StackedCache, StackedSteps};
 
@@ -84,6 +87,8 @@ pub enum Finding {
     AllPairs(AllPairs),
     /// A large array is held at once, though a block of its rows is enough.
     Blocks(Blocks),
+    /// Most of the peak is made under one call of `jax.vmap`.
+    MappedCall(MappedCall),
     /// Layers that repeat keep values for the backward pass.
     RepeatedLayers(RepeatedLayers),
     /// A message without names lists this many equal arrays: one of each layer, if a gradient keeps them.
@@ -155,6 +160,7 @@ impl Finding {
             | Self::AttentionScores(_)
             | Self::AllPairs(_)
             | Self::Blocks(_)
+            | Self::MappedCall(_)
             | Self::ShuffledRows(_)
             | Self::BatchedGraphs(_)
             | Self::LargeDimension(_) => Change::Chunk,
