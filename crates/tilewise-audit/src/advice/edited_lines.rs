@@ -59,6 +59,7 @@ pub(super) fn edited_lines(
         Finding::RepeatedLayers(found) => {
             found.layers.call.clone().filter(|call| shared_by_all(stacks).as_ref() != Some(call)).map(alone)
         }
+        Finding::MappedCall(found) => Some(alone(found.line.clone())),
         Finding::Blocks(found) if found.are_directions => directions(program).map(alone),
         finding if is_rewrite(finding) => taken_apart(program, proposal),
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
@@ -126,16 +127,22 @@ fn loss<'c, 'm: 'c>(calls: impl Iterator<Item = &'c Calls<'m>>, line: &SourceLin
     (!name.ends_with('>')).then(|| name.to_owned())
 }
 
-/// The first line of the jitted function in the call stacks.
+/// The first line of the jitted function in the call stacks: of several of its name, of the one that most of them have.
 fn function(program: &ProgramModel<'_>, stacks: &Stacks<'_>) -> Option<SourceLine> {
+    let own = |frame: &SourceLocation<'_>| frame.function.as_deref().map(str::to_owned);
     let is_it = |frame: &&SourceLocation<'_>| {
-        frame.function.as_deref().and_then(|name| name.rsplit('.').next()) == Some(program.function())
+        own(frame).as_deref().and_then(|name| name.rsplit('.').next()) == Some(program.function())
     };
-    let frames = stacks.all().iter().filter_map(|sampled| sampled.calls.iter().find(is_it));
-    frames
-        .cloned()
-        .map(SourceLine::of)
-        .min_by(|one, other| one.line.cmp(&other.line).then_with(|| one.file.cmp(&other.file)))
+    let mut found: BTreeMap<(String, Option<String>), (usize, &SourceLocation<'_>)> = BTreeMap::new();
+    for frame in stacks.all().iter().filter_map(|sampled| sampled.calls.iter().find(is_it)) {
+        let (count, first) = found.entry((frame.file.to_string(), own(frame))).or_insert((0, frame));
+        *count += 1;
+        if frame.line < first.line {
+            *first = frame;
+        }
+    }
+    let most = found.into_values().reduce(|best, other| if other.0 > best.0 { other } else { best });
+    most.map(|(_, first)| SourceLine::of(first.clone()))
 }
 
 #[cfg(test)]

@@ -85,6 +85,15 @@ ENTRY main (state.1: f32[4096,1024]) -> f32[4096,1024] {
         diff("run = jax.jit(functools.partial(step, 2))\n"),
         donated(1, "run = jax.jit(functools.partial(step, 2), donate_argnames=(\"state\",))")
     );
+    // Donated arguments stay donated, by the name that the program gives it.
+    assert_eq!(
+        diff("step = jax.jit(step, donate_argnums=(0,), inline=True)\n"),
+        donated(1, "step = jax.jit(step, inline=True, donate_argnames=(\"state\",))")
+    );
+    assert_eq!(
+        diff("@partial(jax.jit, static_argnums=1)\ndef step(state, size):\n    return state + state\n"),
+        donated(1, "@partial(jax.jit, static_argnums=1, donate_argnames=(\"state\",))")
+    );
     // Another function, two lines that could be meant, and one that goes on.
     assert_eq!(diff("run = jax.jit(step_of_eval)\n"), None);
     assert_eq!(diff("a = jax.jit(step)\nb = jax.jit(step)\n"), None);
