@@ -54,7 +54,7 @@ const LOWER: OptionChange = OptionChange::Lower;
 const RAISE: OptionChange = OptionChange::Raise;
 
 /// The libraries; of several rows for a kernel, the first counts.
-const LIBRARIES: [Library; 6] = [
+const LIBRARIES: [Library; 7] = [
     // Its tables have an entry for each pair of blocks.
     Library {
         name: "MaxText",
@@ -91,6 +91,14 @@ const LIBRARIES: [Library; 6] = [
         kernel: "",
         memories: &[KernelMemory::Shared, KernelMemory::Vmem],
         options: &[("implementation", OptionChange::Set("xla_chunked"))],
+    },
+    // An unrolled loop has each turn's blocks in VMEM.
+    Library {
+        name: "Helion",
+        signs: &["helion.Config(", "helion.kernel(", "helion.exc", "HELION_"],
+        kernel: "",
+        memories: &VMEM,
+        options: &[("pallas_loop_type", OptionChange::Set("emit_pipeline")), ("block_sizes", LOWER)],
     },
     Library {
         name: "tokamax",

@@ -45,6 +45,7 @@ mod job;
 mod judge;
 mod kernel_library;
 mod kernel_name;
+mod killed;
 mod level;
 mod list;
 mod loose_arrays;

@@ -106,6 +106,8 @@ pub struct Named {
     pub pallas: bool,
     /// A kernel that is the reader's: the text has its code, or calls it so.
     pub own_kernel: bool,
+    /// A call of a kernel in the text's own code without a grid and blocks, so that its arrays are in VMEM whole.
+    pub whole_arrays: bool,
     /// Code without a kernel, so that a kernel that it calls is a library's.
     pub other_code: bool,
     /// Attention.
@@ -142,6 +144,9 @@ impl Named {
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
             pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
             own_kernel: is_own,
+            whole_arrays: has_code
+                && has("pallas_call(")
+                && !["BlockSpec", "grid", "GridSpec", "memory_space"].into_iter().any(has),
             other_code: !is_own && text.lines().any(|line| line.trim_start().starts_with("import ")),
             attention: ["attention", "Attention"].into_iter().any(has),
             library,

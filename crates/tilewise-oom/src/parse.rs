@@ -6,13 +6,14 @@ use crate::candidates::{self, Candidate};
 use crate::device::{self, Device};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
-use crate::facts::{Fact, FactValue, Facts};
+use crate::facts::{Fact, FactValue};
 use crate::form::Form;
 use crate::forms::Judged;
 use crate::framework::Framework;
 use crate::job::{Job, Told};
 use crate::kernel_library::{KernelMemory, KernelOption};
 use crate::kernel_name;
+use crate::killed;
 use crate::level::Level;
 use crate::list::{self, List};
 use crate::loose_arrays;
@@ -21,14 +22,12 @@ use crate::message::{Message, Named};
 use crate::occasion::Occasion;
 use crate::pool;
 use crate::product::Product;
-use crate::prose;
 use crate::server::Server;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
-use crate::text::tail;
 use crate::traceback::Frame;
 use memchr::memmem;
 use std::cmp::Reverse;
@@ -37,9 +36,6 @@ use std::ops::Range;
 /// Words before and behind the kernel whose stack doesn't fit.
 const STACK_OF: &str = "while allocating on stack for ";
 const FIGURES: &str = "Scoped allocation with size";
-
-/// Bytes of prose that are searched.
-const SEARCHED: usize = 256 << 10;
 
 /// The source file in the line prefixes of the compiler's own log.
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
@@ -54,8 +50,8 @@ impl Message {
         let text = clean::clean(log);
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
         let mut messages = read_all(&text, is_log, device);
-        messages.extend(shells_word(&text).filter(|_| messages.is_empty()));
-        messages.extend(told_of_host(&text).filter(|_| messages.is_empty()));
+        messages.extend(killed::by_launcher(&text).filter(|_| messages.is_empty()));
+        messages.extend(killed::in_prose(&text).filter(|_| messages.is_empty()));
         let (kernel, named) = (kernel_name::of(&text), Named::of(&text));
         let options = [KernelMemory::Vmem, KernelMemory::Smem, KernelMemory::Shared]
             .map(|memory| KernelOption::all(&text, kernel.as_deref(), memory));
@@ -122,67 +118,6 @@ fn is_of_autotuner(log: &str, message: &Message) -> bool {
     let names = |before: &[u8], sign: &str| memmem::find(before, sign.as_bytes()).is_some();
     let is_trial = |before: &[u8]| TRIALS.iter().any(|sign| names(before, sign));
     places().any(is_trial) && places().all(|before| is_trial(before) || names(before, DRIVER))
-}
-
-/// Words of launchers on a process that was killed.
-const KILLED: [&str; 14] = [
-    "is killed by signal: Killed",
-    "exited with code 137",
-    "code=137",
-    "code -9",
-    "exit code 137",
-    "exit status 137",
-    "exit 137",
-    "exitcode: -9",
-    "exitcode -9",
-    "return code = -9",
-    "SIGKILL",
-    "OOMKilled",
-    "OOM killed",
-    "OOM-killed",
-];
-
-/// A shell's word on a process that was killed, or a launcher's: `Killed`, `run.sh: line 3: 17 Killed   python x.py`, `zsh: killed …`.
-fn shells_word(text: &str) -> Option<Message> {
-    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    let is_of_shell = |line: &str| {
-        let line = line.trim();
-        let mut behind_number = line.split_whitespace().skip_while(|word| !is_number(word)).skip(1);
-        matches!(line, "Killed" | "Killed: 9")
-            || KILLED.iter().any(|words| line.contains(words))
-            || line.starts_with("zsh: killed ")
-            || line.contains(": line ") && behind_number.next() == Some("Killed")
-    };
-    text.lines().find(|line| is_of_shell(line)).map(|line| {
-        let mut message = Message::new(Form::Host);
-        // A launcher that writes of memory has seen the limit of the container.
-        let is_of_group = line.contains("OOMKilled") || line.contains("OOM") && line.contains("ontainer");
-        let name = if is_of_group { "group" } else { "shell" };
-        let word = Fact { name, value: FactValue::Text("Killed".to_owned()) };
-        (message.truncated, message.facts) = (false, Facts(vec![word]));
-        message.memory_space = Some("host".to_owned());
-        message
-    })
-}
-
-/// A sentence on a host whose memory runs out, beside code that tells why: `The host memory grows with num_workers, until the VM
-/// crashes.`
-fn told_of_host(text: &str) -> Option<Message> {
-    const MEMORY: [&str; 5] = ["host memory", "cpu memory", "system memory", "host ram", "cpu ram"];
-    const ENDS: [&str; 3] = ["out of memory", "runs out", "ran out"];
-    const GROWS: [&str; 4] = ["grows", "goes up", "climbs", "increases"];
-    let lower = tail(text, SEARCHED).to_ascii_lowercase();
-    let is_told = |sentence: &str| {
-        let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
-        has(&MEMORY) && (has(&ENDS) || has(&GROWS) && sentence.contains("until"))
-    };
-    let has_code = ["num_workers=", ".append(", "+= "].iter().any(|sign| lower.contains(sign));
-    (has_code && prose::sentences(&lower).any(is_told)).then(|| {
-        let mut message = Message::new(Form::Host);
-        (message.truncated, message.is_retold) = (false, true);
-        message.memory_space = Some("host".to_owned());
-        message
-    })
 }
 
 /// Block sizes of the kernel in a message about a core's memory: the kernel whose stack doesn't fit, otherwise that of
@@ -395,7 +330,8 @@ fn set_frames(message: &mut Message, text: &str, start: usize) {
     // The backward pass is one call, which shows none of its operations.
     let is_operation = |frame: &&Frame| !frame.is_own() && frame.code.is_some() && !frame.file.contains("autograd");
     let is_of_torch = message.quote.as_ref().is_some_and(|quote| quote.contains("Tried to allocate"));
-    message.requested_at = frames.first().filter(is_operation).filter(|_| is_of_torch).cloned();
+    let unrolled = frames.iter().find(|frame| frame.unrolled().is_some()).filter(|_| !is_of_torch);
+    message.requested_at = frames.first().filter(is_operation).filter(|_| is_of_torch).or(unrolled).cloned();
     message.raised_at = frames.into_iter().find(Frame::is_own);
 }
 

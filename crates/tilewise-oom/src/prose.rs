@@ -30,12 +30,15 @@ const FAILURES: [&str; 16] = [
 ];
 
 /// Words before the work of a job in a sentence on its failure.
-const CONJUNCTIONS: [&str; 6] = ["when", "while", "during", "at", "on", "upon"];
+const CONJUNCTIONS: [&str; 9] = ["when", "while", "during", "at", "on", "upon", "into", "each", "every"];
+
+/// Those that speak of layers and batches, too, unless a state is named.
+const REPEATED: [&str; 2] = ["each", "every"];
 
 /// Words between a conjunction and the work.
 const NEAR: usize = 12;
 
-const SAVES: [&str; 4] = ["save", "saves", "saving", "saved"];
+const SAVES: [&str; 6] = ["save", "saves", "saving", "saved", "serialization", "serializing"];
 
 /// Savings for which no file is written.
 const SPARED: [&str; 5] = ["memory", "vram", "ram", "space", "time"];
@@ -104,16 +107,21 @@ pub(crate) fn occasion(lower: &str) -> Option<Occasion> {
             return None;
         }
         let words = words(sentence);
-        let places = words.iter().enumerate().filter(|(_, word)| CONJUNCTIONS.contains(word)).map(|(at, _)| at);
-        let found = places.into_iter().find_map(|at| {
-            let near = &words[at + 1..words.len().min(at + 1 + NEAR)];
+        let places = words.iter().enumerate().filter(|(_, word)| CONJUNCTIONS.contains(word)).map(|(at, _)| at + 1);
+        // `Loading the model in each rank kills the job.`
+        let is_subject = words.first().is_some_and(|word| word.ends_with("ing"))
+            && !["but", "works", "fine", "then"].iter().any(|word| words.contains(word));
+        let found = is_subject.then_some(0).into_iter().chain(places).find_map(|at| {
+            let near = &words[at..words.len().min(at + NEAR)];
             let has = |known: &[&str]| near.iter().any(|word| known.contains(word));
             let ends = near.last().is_some_and(|word| SAVES.contains(word));
+            let is_loop = near.windows(2).any(|pair| pair[0] == "eval" && ["loop", "step", "steps"].contains(&pair[1]));
             match () {
+                () if at > 0 && REPEATED.contains(&words[at - 1]) && !has(&WEIGHTS) => None,
                 () if near.windows(2).any(|pair| SAVES.contains(&pair[0]) && !SPARED.contains(&pair[1])) || ends => {
                     Some(Occasion::Save)
                 }
-                () if has(&EVALUATIONS) => Some(Occasion::Evaluation),
+                () if has(&EVALUATIONS) || is_loop => Some(Occasion::Evaluation),
                 () if has(&LOADS) && has(&WEIGHTS) => Some(Occasion::Load),
                 () if has(&INITIALIZATIONS) && has(&WEIGHTS) => Some(Occasion::Weights),
                 () => None,
@@ -307,6 +315,13 @@ mod tests {
             ("runs out of memory during validation", Some(Occasion::Evaluation)),
             ("crashes on initialization of the model", Some(Occasion::Weights)),
             ("training works when the model is loaded in 8 bits", None),
+            ("each checkpoint saving increases cpu memory usage", Some(Occasion::Save)),
+            ("each layer saves its input, so memory is full", None),
+            ("loading the model in each rank kills the job", Some(Occasion::Load)),
+            ("loading the model works, then it runs out of memory", None),
+            ("root cause: oom during checkpoint serialization", Some(Occasion::Save)),
+            ("the head is oomkilled 12 seconds into the restore of the checkpoint", Some(Occasion::Load)),
+            ("i am running into a hbm oom during the eval loop of xlnet", Some(Occasion::Evaluation)),
             ("it dies at step 20 of training", None),
             ("i load the model, then train, and it fails", None),
             ("it fails at once, though it saves memory as it should", None),

@@ -91,6 +91,32 @@ impl Frame {
         !is_outermost && !INSTALLED.iter().any(|part| self.file.contains(part))
     }
 
+    /// The operation that the line calls and compilers unroll: `torch.ones_like(x).cumsum(0)` has `cumsum`.
+    #[must_use]
+    pub fn unrolled(&self) -> Option<&'static str> {
+        const UNROLLED: [&str; 12] = [
+            "cumsum",
+            "cumprod",
+            "cummax",
+            "argsort",
+            "sort",
+            "topk",
+            "top_k",
+            "isin",
+            "unique",
+            "searchsorted",
+            "nonzero",
+            "multinomial",
+        ];
+        let code = self.code.as_deref()?;
+        UNROLLED.into_iter().find(|name| {
+            code.match_indices(name).any(|(at, _)| {
+                let is_begun = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+                is_begun && code[at + name.len()..].starts_with('(')
+            })
+        })
+    }
+
     /// The frame that a text begins with: `File "train.py", line 88, in main`, and under it the line.
     fn at(text: &str) -> Option<Self> {
         let path = text.strip_prefix("File \"")?;

@@ -87,7 +87,10 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> V
     // A loop that nothing cuts runs all its steps as one program.
     if framework == Framework::TorchXla
         && !listing.message.job.done.contains(&Done::CutGraph)
-        && (listing.message.raised_at.is_some() || listing.message.job.has_run || listing.message.job.shows_step)
+        && Asker::of_weights(listing.message).is_none()
+        && (listing.message.raised_at.is_some() && listing.message.job.run != Some(Run::Inference)
+            || listing.message.job.has_run
+            || listing.message.job.shows_step)
     {
         advice.insert(0, new(MemoryFinding::UncutGraph, Target::Process));
     }
@@ -212,6 +215,11 @@ pub(super) fn with_history(mut advice: Vec<Recommendation>, message: &Message) -
         let finding = Finding::RunTime(RunTimeFinding::OptimizerState { optimizers, is_divided, is_of_keras });
         advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     }
+    let is_of_array = is_of_device || is_of_program || message.form == Form::Host;
+    if job.runs_without_jit && is_of_array && is_error && message.framework == Some(Framework::Jax) {
+        let finding = Finding::RunTime(RunTimeFinding::WithoutJit);
+        advice.insert(0, Recommendation::new(finding, Target::Value, message.framework));
+    }
     if job.is_repeated && is_of_device && is_error {
         advice.insert(
             0,
@@ -292,6 +300,14 @@ pub(super) fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Op
     let looks = |piece: &Recommendation| matches!(&piece.finding, Finding::Memory(MemoryFinding::LookInside { .. }));
     let is_unknown = listing.allocations.is_empty() && advice.first().is_some_and(looks) && message.server.is_none();
     let model = message.job.model?;
+    // A server divides what its flag tells.
+    if let (Some(_), Some(devices)) =
+        (message.server, message.job.serving.devices.filter(|_| listing.allocations.is_empty()))
+    {
+        let (part, room) = (model.bytes() / devices.max(1), message.budget().capacity_bytes?);
+        let is_most = message.form != Form::RunTime && (room / 2..=room / 4 * 5).contains(&part);
+        return is_most.then_some(MemoryFinding::ServedModel { model, devices, part });
+    }
     let is_whole = if is_unknown {
         // A job that needs less has divided it already.
         message.budget().used_bytes.is_some_and(|used| (used / 2..=used).contains(&model.bytes()))

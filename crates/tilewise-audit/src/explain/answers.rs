@@ -20,7 +20,10 @@ const SMALL: u64 = 1 << 20;
 /// Advice on a message of one of these families; `None` for others.
 pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Option<Vec<Recommendation>> {
     let message = listing.message;
-    let new = |finding, target| Recommendation::new(finding, target, message.framework.or(Some(Framework::Jax)));
+    // A process of the host need not run JAX.
+    let is_of_host = message.machine() == Some(UntiledMachine::Host);
+    let framework = message.framework.or((!is_of_host).then_some(Framework::Jax));
+    let new = |finding, target| Recommendation::new(finding, target, framework);
     Some(match (message.form, message.verdict()) {
         (Form::CachePage, _) => vec![new(Finding::Cache(CacheFinding::PaddedHeads), Target::Process)],
         (Form::CacheRoom, _) if message.facts.get("prefill").is_some() => {
@@ -62,6 +65,11 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
             let results = results(message).map(|finding| new(finding, Target::Result));
             let told = |product: &Product| product.is_of_records() || product.is_square();
             let whole = message.product.clone().filter(told).map(WholeArray::Product);
+            // A request for nearly as much as arguments and results together is for a result, and no argument is as large.
+            let counted = message.others.iter().find(|other| other.form == Form::GpuArguments);
+            let asked = message.used.as_ref().zip(counted.and_then(|other| other.used.as_ref()));
+            let is_result = asked.is_some_and(|(asked, all)| asked.bytes() / 9 >= all.bytes() / 10);
+            let whole = whole.or(is_result.then_some(WholeArray::Unknown));
             let whole = whole.map(|array| new(Finding::Elsewhere(ElsewhereFinding::Whole(array)), Target::Argument));
             let replicated = Some(new(Finding::ReplicatedState, Target::Argument)).filter(|_| whole.is_none());
             whole.into_iter().chain(results).chain(replicated).collect()

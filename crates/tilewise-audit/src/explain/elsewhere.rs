@@ -13,8 +13,8 @@ use crate::{
 };
 use tilewise::ElementType;
 use tilewise_oom::{
-    Done, Form, Framework, Message, Occasion, OomVerdict, PrintedSize, Product, Reason, Run, Section, Server,
-    UntiledMachine,
+    Done, Form, Framework, InputKind, InputOption, Message, Occasion, OomVerdict, PrintedSize, Product, Reason, Run,
+    Section, Server, UntiledMachine,
 };
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
@@ -35,6 +35,8 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | HostShared
         | HostCompilation(_)
         | HostInputs(_)
+        | HostCopies(_)
+        | HostConversion(_)
         | HostPerUnit { .. }
         | HostState(_)
         | SmallerWorkspace
@@ -154,15 +156,20 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let is_evaluated = matches!(message.occasion(), Some(Occasion::Evaluation | Occasion::Collection));
             let is_of_torch = matches!(message.framework, Some(Framework::Torch) | None);
             let collected = Some(HostCollection).filter(|_| is_evaluated && is_of_torch);
-            let mut found: Vec<_> = occasion.map(HostState).into_iter().chain(collected).chain([limit]).collect();
-            // A group has a limit, whatever the host has.
-            if reason == Reason::Group {
+            // Each of several processes has a copy of what the first one loads.
+            let copies = message.job.host.processes.filter(|_| occasion.is_none() && reason != Reason::Workers);
+            let state = occasion.map(HostState).or(copies.map(HostCopies));
+            let mut found: Vec<_> = state.into_iter().chain(collected).chain([limit]).collect();
+            // The limit that a command sets is surer than what to hold less of.
+            if matches!(found.last(), Some(HostLimit { .. })) {
                 found.reverse();
             }
             let shuffled = message.job.host.shuffle_buffer.filter(|elements| *elements > FEW_ELEMENTS).map(HostShuffle);
             // Those of Ray are a training's own processes.
             let is_of_loader = found.len() == 1 && reason != Reason::Workers;
-            let workers = message.job.host.workers.filter(|_| is_of_loader).map(HostWorkers);
+            let host = &message.job.host;
+            let workers = (is_of_loader && host.workers.is_some() || host.lost_worker && !message.job.grows)
+                .then_some(HostWorkers(host.workers));
             // More memory only delays the end of a job that grows; names of the work tell more.
             let is_unknown = workers.is_none() && (found.len() == 1 || found[0] == OfReason(reason));
             let growth = (message.job.grows && is_unknown).then(|| HostGrowth(message.job.rise.clone()));
@@ -171,7 +178,6 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let shared =
                 (held[2] > held.iter().fold(0, |all: u64, one| all.saturating_add(*one)) / 2).then_some(HostShared);
             // Before a first step, with nothing else known of the host's arrays.
-            let host = &message.job.host;
             let per_unit = host.per_unit.map(|per_unit| HostPerUnit { per_unit, converts: host.converts });
             let is_of_compiler = host.is_compiling && !message.job.has_run && occasion.is_none() && per_unit.is_none();
             let is_compiled = is_of_compiler && workers.is_none() && shuffled.is_none();
@@ -180,14 +186,22 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             if operation.is_some() {
                 found.retain(|finding| !matches!(finding, OfReason(Reason::Host)));
             }
-            let compiled = is_compiled.then_some(HostCompilation(operation));
-            let inputs = host.inputs.clone();
-            // A pipeline holds data as a job runs.
-            let is_of_data = compiled.is_none() && per_unit.is_none() && occasion.is_none() && shuffled.is_none();
-            let inputs = (is_of_data && !inputs.is_empty()).then_some(HostInputs(inputs));
+            let is_converted =
+                host.converts && occasion != Some(Occasion::Save) && per_unit.is_none() && workers.is_none();
+            let converted = is_converted.then_some(HostConversion(message.job.model));
+            let compiled = (is_compiled && !is_converted).then_some(HostCompilation(operation));
+            // A pipeline holds data as a job runs, and a save or a load the state.
+            let is_of_data = compiled.is_none() && per_unit.is_none() && shuffled.is_none();
+            let is_of_stage = |option: &&InputOption| is_of_data && option.kind.is_of_state() == occasion.is_some();
+            let inputs: Vec<_> = host.inputs.iter().filter(is_of_stage).cloned().collect();
+            let is_less_sure = inputs.iter().all(|option| option.kind == InputKind::Async) && !found.is_empty();
+            let mut inputs = (!inputs.is_empty()).then_some(HostInputs(inputs));
+            if is_less_sure {
+                found.splice(1..1, inputs.take());
+            }
             // A job that keeps each part, or a data set, grows, too.
             let growth = growth.filter(|_| per_unit.is_none() && inputs.is_none());
-            let first = per_unit.into_iter().chain(inputs).chain(growth).chain(shared).chain(compiled);
+            let first = per_unit.into_iter().chain(converted).chain(inputs).chain(growth).chain(shared).chain(compiled);
             first.chain(shuffled).chain(workers).chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {

@@ -4,7 +4,7 @@ use super::library;
 use crate::{
     advice::{
         Recommendation, Saving, Target,
-        finding::{BlockFinding, Finding, KernelLimit},
+        finding::{BlockFinding, Finding, KernelLimit, WholeArrays},
     },
     message::{Allocation, Listing},
 };
@@ -188,7 +188,8 @@ fn limit(explanation: Listing<'_>, framework: Framework) -> Option<Recommendatio
             (false, false) => Some(false),
         },
         is_setting: is_scoped,
-        is_of_pallas: framework == Framework::Jax || message.named.pallas,
+        // Who runs a server has no code to change.
+        is_of_pallas: (framework == Framework::Jax || message.named.pallas) && message.server.is_none(),
     };
     Some(Recommendation::new(Finding::KernelLimit(finding), Target::Kernel, Some(framework)))
 }
@@ -226,11 +227,46 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
     }
 }
 
-/// The bytes of the largest array that a kernel holds, if no limit of today's is as high.
-fn whole(explanation: Listing<'_>) -> Option<u64> {
+/// The arrays that a kernel holds whole: one that exceeds each limit of today's; or all operands and results that its call
+/// prints, where these make up what it needs, or the text's own call has neither a grid nor blocks.
+fn whole(explanation: Listing<'_>) -> Option<WholeArrays> {
+    let message = explanation.message;
     let is_array = |row: &&Allocation| row.entry.shape.is_some() && row.entry.window().is_none();
-    let taken = explanation.allocations.iter().filter(is_array).map(Allocation::taken_bytes).max()?;
-    (taken >= LARGEST_VMEM).then_some(taken)
+    let largest = explanation.allocations.iter().filter(is_array).map(Allocation::taken_bytes).max();
+    if let Some(bytes) = largest.filter(|largest| *largest >= LARGEST_VMEM) {
+        return Some(WholeArrays { bytes, exceeds_all: true, rows: None });
+    }
+    let (used, limit) = (message.used.as_ref()?, message.limit.as_ref()?.bytes());
+    let label = message.entries.first().and_then(|entry| entry.label.as_deref());
+    let arrays = label.map(arrays).unwrap_or_default();
+    let bytes = |array: &Shape| array.as_array()?.sizes().ok().map(|sizes| sizes.physical_bytes);
+    let all = arrays.iter().try_fold(0_u64, |all, array| all.checked_add(bytes(array)?)).filter(|all| *all > limit);
+    if !all.is_some_and(|all| used.agrees_with(all)) && !message.named.whole_arrays {
+        return None;
+    }
+    let rows = || {
+        let largest = arrays.iter().max_by_key(|array| bytes(array))?;
+        let [rows, columns] = largest.as_array()?.bounds()?[..] else { return None };
+        // Twice, for double buffering, and half of the limit.
+        let block = limit.checked_mul(rows)? / all?.checked_mul(4)?;
+        (block >= 8).then(|| [rows, columns, 1 << block.ilog2()])
+    };
+    Some(WholeArrays { bytes: used.bytes(), exceeds_all: false, rows: rows() })
+}
+
+/// The results and operands in the call of a kernel: `%k = (f32[8,128], …) custom-call(f32[8,128] %x), custom_call_target=…`.
+fn arrays(label: &str) -> Vec<Shape> {
+    let Some((_, call)) = label.split_once(" = ").filter(|(_, call)| call.contains("custom-call(")) else {
+        return Vec::new();
+    };
+    let call = call.split("custom_call_target").next().unwrap_or(call);
+    let shapes = call.match_indices('[').filter_map(|(at, _)| {
+        let start = call[..at].rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1);
+        let bounds = at + call[at..].find(']')? + 1;
+        let layout = call[bounds..].starts_with('{').then(|| call[bounds..].find('}')).flatten();
+        call.get(start..layout.map_or(bounds, |length| bounds + length + 1))?.parse().ok()
+    });
+    shapes.collect()
 }
 
 /// The percentage by which the needed memory exceeds what is there, of the needed.
@@ -282,7 +318,10 @@ pub(super) fn spills(explanation: Listing<'_>, framework: Framework) -> Vec<Reco
     let bytes = spilled.map(|(row, _)| row.taken_bytes()).fold(0, u64::saturating_add);
     let finding = match smaller_blocks(explanation, None) {
         library @ BlockFinding::Library { .. } => library::options(explanation).unwrap_or(library),
-        other => BlockFinding::Spills { bytes, is_of_fusion: matches!(other, BlockFinding::Fusion { .. }) },
+        other => {
+            let operation = explanation.message.requested_at.clone().filter(|frame| frame.unrolled().is_some());
+            BlockFinding::Spills { bytes, is_of_fusion: matches!(other, BlockFinding::Fusion { .. }), operation }
+        }
     };
     [block(finding, framework)].into_iter().chain(limit(explanation, framework)).collect()
 }

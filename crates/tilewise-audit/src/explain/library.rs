@@ -4,7 +4,7 @@ use crate::{
     advice::finding::{BlockFinding, ChangedOption},
     message::Listing,
 };
-use tilewise_oom::{KernelOption, Message, OptionChange, PrintedSize, Server};
+use tilewise_oom::{KernelOption, Message, OptionChange, PrintedSize, Server, Setting};
 
 /// The least that a block has along lanes.
 const LANES: u64 = 128;
@@ -19,7 +19,9 @@ pub(super) fn options(listing: Listing<'_>) -> Option<BlockFinding> {
     if let Some(server) = message.server {
         return if is_smem { pages(server, listing) } else { block_of_pages(server, listing) };
     }
-    let first = message.kernel_options.first()?;
+    let Some(first) = message.kernel_options.first() else {
+        return own_blocks(listing).filter(|_| !is_smem);
+    };
     let squares = squares(message).filter(|_| is_smem);
     let options = message.kernel_options.iter().map(|option| {
         let to = match (option.change, option.value) {
@@ -36,6 +38,21 @@ pub(super) fn options(listing: Listing<'_>) -> Option<BlockFinding> {
         options,
         product: squares.map(|(_, product)| product),
     })
+}
+
+/// The job's own options for blocks, where neither the kernel nor its blocks are known otherwise.
+fn own_blocks(listing: Listing<'_>) -> Option<BlockFinding> {
+    let message = listing.message;
+    let is_known = message.kernel.is_some() || message.named.own_kernel || !listing.allocations.is_empty();
+    let parts = parts_that_fit(message);
+    let lowered = |setting: &Setting| ChangedOption {
+        name: setting.name.clone(),
+        from: Some(setting.value),
+        change: OptionChange::Lower,
+        to: Some((setting.value / parts).max(LANES)).filter(|to| *to < setting.value),
+    };
+    let options: Vec<ChangedOption> = message.job.blocks.iter().filter(|_| !is_known).map(lowered).collect();
+    (!options.is_empty()).then_some(BlockFinding::Options { library: String::new(), options, product: None })
 }
 
 /// The factor of both blocks with which tables of their pairs, (length / block)² elements, take half of the memory or less; and

@@ -13,6 +13,9 @@ const SIZED: u128 = 80;
 /// Of a reduction of at most this percentage, half of what is needed may be of other sizes.
 const LITTLE: u64 = 25;
 
+/// Bytes of the GPU with the most memory.
+const LARGEST: u64 = 288 << 30;
+
 /// The settings with lower values. A setting isn't lowered below a sample for each device.
 pub(super) fn lowered(settings: Vec<Setting>, shrink: Option<Shrink>, listing: Listing<'_>) -> Vec<Lowered> {
     let is_possible = |setting: &Setting| parts(setting, listing).is_none_or(|parts| setting.value > parts);
@@ -121,7 +124,9 @@ fn share(setting: &Setting, listing: Listing<'_>) -> Option<(u64, u64)> {
 /// How often a request exceeds the memory that is free, or else all of the device's, rounded up to a power of two.
 fn times_too_large(message: &Message) -> Option<u64> {
     let asked = message.used.as_ref().map(PrintedSize::bytes)?;
-    let free =
-        message.facts.size("free").or(message.capacity.as_ref()).map(PrintedSize::bytes).filter(|free| *free > 0)?;
+    let told =
+        message.facts.size("free").or(message.capacity.as_ref()).map(PrintedSize::bytes).filter(|free| *free > 0);
+    // No device has more.
+    let free = told.or_else(|| message.device_bytes()).unwrap_or(LARGEST);
     asked.div_ceil(free).checked_next_power_of_two().filter(|times| *times > 2)
 }

@@ -4,7 +4,7 @@ use crate::advice::{
     Recommendation, Saving, Target,
     finding::{Asker, CoreHalt, ElsewhereFinding, Finding, RunTimeFinding, Shrink},
 };
-use tilewise_oom::{Form, Level, Message, Occasion, OomVerdict, PrintedSize, Reason, Server};
+use tilewise_oom::{Form, Framework, Level, Message, Occasion, OomVerdict, PrintedSize, Reason, Server};
 
 /// A smaller program finds a piece where less than this part of it is missing.
 const FEW_PERCENT: u64 = 30;
@@ -27,6 +27,12 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         let less = shrink.map(|shrink| RunTimeFinding::AskLess { asker: Asker::Program, shrink: Some(shrink) });
         advice.extend(less.filter(|_| is_program).map(|finding| new(finding, Target::Value)));
         return advice;
+    }
+    let is_evaluated = message.occasion() == Some(Occasion::Evaluation) && message.framework != Some(Framework::Jax);
+    if is_evaluated && (message.job.is_batch_ruled_out || message.job.has_run) && message.server.is_none() {
+        // Its own program fits: outputs of batches before it are there, too.
+        let finding = Finding::Elsewhere(ElsewhereFinding::TorchCollection);
+        advice.push(Recommendation::new(finding, Target::Value, message.framework));
     }
     let is_more = |size: &&PrintedSize| asked.as_ref().is_none_or(|asked| size.bytes() > asked.bytes());
     advice.extend(whole_state(message).map(|finding| new(finding, Target::Argument)));

@@ -12,10 +12,36 @@ use crate::{
     message::Listing,
 };
 use tilewise::{ElementType, Shape};
-use tilewise_oom::{Done, Framework, Gpu, Reason, Run, Section, Setting, Switch, SwitchKind};
+use tilewise_oom::{Done, Framework, Gpu, Occasion, Reason, Run, Section, Setting, Switch, SwitchKind};
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
 const FEW: u64 = 1024;
+
+/// More sizes aren't said.
+const MOST: usize = 3;
+
+/// Whether a setting is, by its name, of a size by which inputs grow.
+fn is_of_inputs(setting: &Setting) -> bool {
+    const INPUTS: [&str; 15] = [
+        "grid",
+        "samples",
+        "points",
+        "pixels",
+        "rays",
+        "frames",
+        "resolution",
+        "particles",
+        "atoms",
+        "residues",
+        "envs",
+        "walkers",
+        "chains",
+        "msa",
+        "image",
+    ];
+    let name = setting.name.to_ascii_lowercase();
+    name.split(['_', '-']).any(|word| INPUTS.contains(&word))
+}
 
 /// Puts the job's own settings before a step that only looks for a cause, unless arguments take half of the memory. Of a
 /// list, an array has to have a setting's value as a bound.
@@ -37,7 +63,11 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     };
     // A batch of 1 can't be lowered.
     let is_ruled_out = |setting: &Setting| setting.is_of_batch() && message.job.is_batch_ruled_out;
-    let is_lowerable = |setting: &&Setting| setting.value > 1 && !is_ruled_out(setting) && has_bound(setting);
+    // The batch of a training is none of an evaluation's.
+    let is_evaluated = message.occasion() == Some(Occasion::Evaluation);
+    let is_of_stage = |setting: &Setting| !(is_evaluated && setting.name.contains("train"));
+    let is_lowerable =
+        |setting: &&Setting| setting.value > 1 && !is_ruled_out(setting) && is_of_stage(setting) && has_bound(setting);
     if let Some(finding) = whole_model(&advice, listing) {
         advice.insert(0, Recommendation::new(Finding::Memory(finding), Target::Argument, message.framework));
         return advice;
@@ -57,9 +87,13 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         let sizes = sizes_of_inputs(listing).unwrap_or_default();
         let named = |size: &u64| message.job.sizes.iter().find(|setting| setting.value == *size).cloned();
         settings = sizes.iter().filter_map(named).collect();
+        if listing.allocations.is_empty() {
+            settings = message.job.sizes.iter().filter(|setting| is_of_inputs(setting)).take(MOST).cloned().collect();
+        }
     }
     let samples =
         message.job.elements_of_samples().filter(|elements| *elements < FEW && listing.allocations.is_empty());
+    let samples = samples.filter(|_| message.job.run == Some(Run::Training));
     // Where a state is divided already, a part of it may be less than what a batch makes.
     let samples = samples.filter(|_| !message.job.done.contains(&Done::Sharded));
     if settings.is_empty() || !is_made {

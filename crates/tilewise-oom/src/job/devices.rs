@@ -37,7 +37,8 @@ const MOST: u64 = 1 << 20;
 impl Devices {
     pub(crate) fn of(log: &str) -> Self {
         let text = tail(log, SEARCHED);
-        let count = counted(text).or_else(|| slice(text)).filter(|count| (1..MOST).contains(count));
+        let count =
+            counted(text).or_else(|| slice(text)).or_else(|| chips(text)).filter(|count| (1..MOST).contains(count));
         Self { count, parts: parts(text, count) }
     }
 }
@@ -55,6 +56,18 @@ fn counted(text: &str) -> Option<u64> {
         word::all(line).take(WORDS).find_map(|(start, end)| line[start..end].parse().ok())
     });
     only(numbers)
+}
+
+/// The chips that a sentence gives one host: `One v5e host with 8 chips`. Of several hosts each may have as many.
+fn chips(text: &str) -> Option<u64> {
+    const BEFORE: [&str; 4] = ["with", "has", "have", "all"];
+    let words: Vec<&str> = word::all(text).map(|(start, end)| &text[start..end]).collect();
+    let is_of_several = words.windows(2).any(|pair| pair[1] == "hosts" && pair[0] != "no");
+    let counts = words.windows(4).filter_map(|near| {
+        let at = if matches!(near[2], "TPU" | "tpu") { 3 } else { 2 };
+        (BEFORE.contains(&near[0]) && near[at] == "chips").then(|| near[1].parse().ok())?
+    });
+    only(counts).filter(|_| !is_of_several)
 }
 
 /// The devices of the slice that a text names: `v5litepod-16` has 16, `v4-256` has 128.
@@ -124,6 +137,10 @@ mod tests {
         );
         assert_eq!(of("v4-256: jax.device_count() prints 128, shouldn't it be 256?"), Some(128));
         assert_eq!(of("print(jax.device_count())  # 4"), Some(4));
+        assert_eq!(
+            (of("One v5e host with 8 chips (16 GB each)"), of("16 hosts, each with 4 chips, x")),
+            (Some(8), None)
+        );
         assert_eq!(
             (of("v3-8 or v3-32"), of("llama-v2-7b"), of("local_device_count() is 4"), of("v4-")),
             (None, None, None, None)

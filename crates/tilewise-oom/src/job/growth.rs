@@ -81,7 +81,7 @@ pub(crate) fn grows(log: &str) -> bool {
 
 /// Whether a sentence tells that memory grows as a job runs: `the RAM goes up with every iteration`.
 pub(crate) fn is_told(lower: &str) -> bool {
-    const MEMORY: [&str; 4] = ["memory", "ram ", "vram", "rss"];
+    const MEMORY: [&str; 5] = ["memory", "ram ", "vram", "rss", " mem "];
     const GROWS: [&str; 10] = [
         "grows until",
         "leak",

@@ -14,6 +14,10 @@ pub struct Host {
     pub shuffle_buffer: Option<u64>,
     /// Processes that each load samples for a process, if the text sets a number.
     pub workers: Option<u64>,
+    /// Whether a worker of PyTorch's loader died.
+    pub lost_worker: bool,
+    /// Processes that each run the same function, by the call that starts them: `nprocs=8`.
+    pub processes: Option<u64>,
     /// Whether the text tells of a compilation, in more than one word.
     pub is_compiling: bool,
     /// The operation whose program code of the text compiles, and does no more: `jax.lax.top_k`.
@@ -26,20 +30,42 @@ pub struct Host {
     pub converts: bool,
 }
 
+/// Signs of a conversion of checkpoints: of scripts, and of sentences.
+const CONVERSIONS: [&str; 15] = [
+    "checkpoint_conversion",
+    "convert_hf",
+    "convert_ckpt",
+    "convert_checkpoint",
+    "convert_weights",
+    "convert_model",
+    "to_maxtext",
+    "mistral_ckpt",
+    "onverting checkpoint",
+    "onverting weights",
+    "onverting model",
+    "onvert a checkpoint",
+    "onvert the checkpoint",
+    "heckpoint conversion",
+    "converter",
+];
+
 impl Host {
     pub(crate) fn of(log: &str) -> Self {
-        let (limit, shuffle_buffer, workers) = (limit(log), shuffle_buffer(log), workers(log));
+        let (limit, shuffle_buffer, workers) = (limit(log), shuffle_buffer(log), highest(log, "num_workers"));
         Self {
             limit,
             shuffle_buffer,
             workers,
+            lost_worker: log.contains("DataLoader worker")
+                && !["workers to 0", "workers=0", "workers 0", "workers: 0", "workers = 0"]
+                    .iter()
+                    .any(|none| log.contains(none)),
+            processes: highest(log, "nprocs"),
             is_compiling: is_compiling(log),
             compiled: compiled(log),
             inputs: InputOption::all(log),
             per_unit: PerUnit::of(log),
-            converts: ["convert_", "conversion", "Converting", "converting", "converter"]
-                .iter()
-                .any(|sign| log.contains(sign)),
+            converts: CONVERSIONS.iter().any(|sign| log.contains(sign)),
         }
     }
 }
@@ -104,11 +130,10 @@ fn compiled(text: &str) -> Option<String> {
     })
 }
 
-/// The number of a data loader's workers: `num_workers=8`.
-fn workers(log: &str) -> Option<u64> {
-    let mut all =
-        log.match_indices("num_workers").filter_map(|(at, name)| assigned(&log[at + name.len()..])?.parse().ok());
-    let most = all.by_ref().max()?;
+/// The highest number above one that a name is set to: `num_workers=8`.
+fn highest(log: &str, name: &str) -> Option<u64> {
+    let all = log.match_indices(name).filter_map(|(at, name)| assigned(&log[at + name.len()..])?.parse().ok());
+    let most = all.max()?;
     (most > 1).then_some(most)
 }
 
@@ -142,6 +167,7 @@ mod tests {
 
     #[test]
     fn workers_of_loaders() {
+        let workers = |text: &str| highest(text, "num_workers");
         assert_eq!((workers("num_workers=8, num_workers: 4"), workers("num_workers=0")), (Some(8), None));
     }
 }

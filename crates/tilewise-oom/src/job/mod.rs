@@ -68,6 +68,8 @@ pub struct Job {
     pub devices: Devices,
     /// Sizes of inputs by other names, each with one value.
     pub sizes: Vec<Setting>,
+    /// Options that set the blocks of a computation.
+    pub blocks: Vec<Setting>,
     /// Whether a smaller batch is ruled out: it is 1, or the text tells that others ended the same.
     pub is_batch_ruled_out: bool,
     /// Whether steps ran before the failure.
@@ -126,6 +128,8 @@ pub struct Job {
     pub closes_over: bool,
     /// An optimizer with which it ran, where one with more state fails.
     pub optimizers: Option<Optimizers>,
+    /// Whether the text tells that the same code runs without being compiled.
+    pub runs_without_jit: bool,
     /// Whether earlier attempts ran in the same process.
     pub is_repeated: bool,
     /// A version of a package with which it ran, where the text compares it with one that fails.
@@ -162,6 +166,7 @@ impl Job {
             accumulation: settings::accumulation(text),
             devices: Devices::of(log),
             sizes: settings::sizes(text),
+            blocks: settings::blocks(text),
             has_run,
             grows,
             rise: Rise::of(log),
@@ -192,6 +197,7 @@ impl Job {
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             optimizers: Optimizers::of(&lower),
             is_repeated: history::is_repeated(&lower),
+            runs_without_jit: history::runs_without_jit(&lower),
             worked: Worked::of_commit(tail(log, SEARCHED)).or_else(|| Worked::of(&lower)),
             occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),

@@ -34,10 +34,12 @@ impl Model {
         let named = text.match_indices(['b', 'B']).filter_map(|(at, _)| parameters(text, at));
         let mut sizes = text.lines().filter_map(counted).chain(named);
         let parameters = sizes.next()?;
-        let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        // Adapters leave the model itself without gradients and an optimizer's state.
-        let is_trained = has(&["train", "Train"]) && !has(&["lora", "LoRA", "LORA", "peft"]);
         let lower = text.to_ascii_lowercase();
+        // Who loads a pretrained model need not train it.
+        let trains =
+            lower.match_indices("train").any(|(at, _)| !["pre", "pre-"].iter().any(|word| lower[..at].ends_with(word)));
+        // Adapters leave the model itself without gradients and an optimizer's state.
+        let is_trained = trains && !["lora", "peft"].iter().any(|word| lower.contains(word));
         let quantized = QUANTIZED.into_iter().find(|(word, _)| lower.contains(word));
         let bits = quantized.map_or(16, |(_, bits)| bits);
         sizes.all(|other| other == parameters).then_some(Self { parameters, is_trained, bits })
@@ -101,6 +103,7 @@ mod tests {
         assert_eq!(of("Model Contain  1.1 Billion Parameters, train.py"), Some((1100, true)));
         assert_eq!(of("1.100048384  Billion Parameters"), Some((1100, false)));
         assert_eq!(of("--model google/gemma-2b"), Some((2000, false)));
+        assert_eq!(of("from_pretrained('EleutherAI/gpt-neo-2.7B')"), Some((2700, false)));
         assert_eq!(of("from_preset('mistral_7b_en')"), Some((7000, false)));
         let bytes = |text: &str| Model::of(text).map(Model::bytes);
         assert_eq!(bytes("from_preset('mistral_7b_en')"), Some(14_000_000_000));

@@ -153,6 +153,24 @@ pub(super) fn sizes(text: &str) -> Vec<Setting> {
     all.into_iter().filter(|setting| setting.value >= LEAST && setting.name != setting.name.to_uppercase()).collect()
 }
 
+/// Options that set the blocks of a computation: `scan_query_chunk_size=2048`, `block_q=512`; of attention's, if there are any, these.
+pub(super) fn blocks(text: &str) -> Vec<Setting> {
+    const PARTS: [&str; 4] = ["block", "chunk", "tile", "tiling"];
+    const OTHER: [&str; 7] = ["num", "prefill", "page", "max", "cache", "count", "blocks"];
+    const OF_ATTENTION: [&str; 8] = ["q", "k", "kv", "query", "key", "queries", "keys", "attention"];
+    /// More options aren't said.
+    const MOST: usize = 3;
+    let has = |name: &str, known: &[&str]| name.split('_').any(|word| known.contains(&word));
+    let is_block = |name: &str| name.contains('_') && has(name, &PARTS) && !has(name, &OTHER);
+    let mut found = only(named(text, is_block));
+    found.retain(|setting| setting.value > 1);
+    if found.iter().any(|setting| has(&option(&setting.name), &OF_ATTENTION)) {
+        found.retain(|setting| has(&option(&setting.name), &OF_ATTENTION));
+    }
+    found.truncate(MOST);
+    found
+}
+
 /// The settings that have one value in a text.
 fn only(all: Vec<(Setting, bool)>) -> Vec<Setting> {
     all.into_iter().filter_map(|(setting, is_only)| is_only.then_some(setting)).collect()
@@ -252,6 +270,22 @@ mod tests {
         assert_eq!(of("--optimizer.accumulate_gradient_steps=1").as_deref(), Some("accumulate_gradient_steps 1"));
         assert_eq!(of("gradient_accumulation_steps: 4,").as_deref(), Some("gradient_accumulation_steps 4"));
         assert_eq!((of("grad_accum_steps=2 grad_accum_steps=4"), of("accumulate")), (None, None));
+    }
+
+    #[test]
+    fn blocks_of_computations() {
+        let of = |text: &str| {
+            let all = super::blocks(text).into_iter().map(|setting| format!("{} {}", setting.name, setting.value));
+            all.collect::<Vec<_>>()
+        };
+        let dict = "dict(scan_query_chunk_size=2048,scan_key_chunk_size=4096,scan_mlp_chunk_size=8192)";
+        assert_eq!(of(dict), ["scan_query_chunk_size 2048", "scan_key_chunk_size 4096"]);
+        assert_eq!(of("--chunk_size 512"), ["chunk_size 512"]);
+        for none in
+            ["num_blocks=4", "chunked_prefill_size=512", "block 512", "chunk_size=512 chunk_size=256", "é_block=é"]
+        {
+            assert_eq!(of(none), [""; 0], "{none}");
+        }
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostShared
         | ElsewhereFinding::HostCompilation(_)
         | ElsewhereFinding::HostInputs(_)
+        | ElsewhereFinding::HostCopies(_)
+        | ElsewhereFinding::HostConversion(_)
         | ElsewhereFinding::HostPerUnit { .. }
         | ElsewhereFinding::HostPool { .. }
         | ElsewhereFinding::OffloadLess
@@ -279,8 +281,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .code(
             "import torch",
             format!(
-                "args = TrainingArguments(…, prediction_loss_only=True)  # Hugging Face, where the loss is enough\n\
-                 # else {INDICES_OF_LOGITS}\n\
+                "args = TrainingArguments(…, eval_accumulation_steps=10)  # Hugging Face: outputs go to the host\n\
+                 # where the loss is enough: prediction_loss_only=True; else {INDICES_OF_LOGITS}\n\
                  kept.append(logits.argmax(-1).cpu())  # in a loop of your own"
             ),
         ),
@@ -460,7 +462,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             "A library of NVIDIA's could not start on a GPU.".to_owned()
         }
         _ if reason == Reason::BrokenContext => {
-            "An earlier operation broke the GPU's context: no lack of memory is shown.".to_owned()
+            let other = [message].into_iter().chain(&message.others).find_map(|other| other.used.as_ref());
+            let other = other.map(|used| format!("; another request, of {}, found no memory", printed(used)));
+            format!("An earlier operation broke the GPU's context{}.", other.unwrap_or_default())
         }
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
         _ => format!("Out of memory {place}{asked}."),

@@ -5,6 +5,10 @@ use crate::style::{bytes, grouped};
 use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
 use tilewise_oom::{Framework, InputKind, InputOption, Occasion, PerUnit};
 
+/// Converters that hold one tensor at a time.
+const CONVERTERS: &str = "# a converter that reads tensors as it writes them; MaxText's to_maxtext: --lazy_load_tensors=true\n\
+                          # or safetensors.safe_open(file, framework='np'), which reads one tensor at a time";
+
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
         ElsewhereFinding::HostLimit { option, value, job } => {
@@ -25,7 +29,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Hold less of the state on the host at once as it is saved")
         .of_framework(about, |framework| match framework {
             Framework::Jax => {
-                Some(("import orbax.checkpoint as ocp", "handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=8)"))
+                Some(("import orbax.checkpoint as ocp", "handler = ocp.PyTreeCheckpointHandler(save_concurrent_gb=8)  # 96 by default"))
             }
             Framework::TorchXla => Some((
                 "import torch_xla.utils.serialization as xser",
@@ -34,10 +38,14 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             _ => None,
         }),
         ElsewhereFinding::HostWorkers(workers) => Words::new(format!(
-            "Take fewer workers, or hold the data set in NumPy arrays or a memory-mapped file: each of the {workers} workers of each process has a copy \
-             of its Python objects sooner or later, since reading one writes its count of references"
+            "Take fewer workers, or hold the data set in NumPy arrays or a memory-mapped file: each of the{} workers of each process has a copy \
+             of its Python objects sooner or later, since reading one writes its count of references",
+            workers.map(|workers| format!(" {workers}")).unwrap_or_default()
         ))
-        .task(format!("Take fewer than {workers} workers, or hold the data in arrays"))
+        .task(match workers {
+            Some(workers) => format!("Take fewer than {workers} workers, or hold the data in arrays"),
+            None => "Take fewer workers (`num_workers`), or hold the data in arrays".to_owned(),
+        })
         .code(
             "import pickle\nimport numpy as np",
             "rows = [np.frombuffer(pickle.dumps(row), np.uint8) for row in rows]  # in place of a list of dicts\n\
@@ -55,15 +63,19 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              ds = ds.shuffle(10_000)  # in place of the whole data",
         ),
         ElsewhereFinding::HostState(_) => Words::new(
-            "Load the weights once for a host, or in parts, straight to where they are needed: each process that loads them whole has a copy \
-             of its own in the host's memory",
+            "Load the weights in parts, each straight to where it is needed, and once for a host: each process that loads them whole has a copy \
+             of its own in the host's memory, and a load of many arrays at once has all of these",
         )
-        .task("Load the weights once for a host, not once in each process")
+        .task("Load the weights in parts, and once for a host, not in each process")
         .of_framework(about, |framework| match framework {
             Framework::Torch => Some((
                 "import torch",
                 "model = Model.from_pretrained(name, torch_dtype=torch.bfloat16, low_cpu_mem_usage=True,\n                              \
                  device_map={'': local_rank})  # each rank to its own GPU",
+            )),
+            Framework::Jax => Some((
+                "import orbax.checkpoint as ocp",
+                "handler = ocp.PyTreeCheckpointHandler(restore_concurrent_gb=8)  # 96 by default; with a sharding for each array",
             )),
             _ => None,
         }),
@@ -121,6 +133,33 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Pin or share less: offload fewer layers, or without pinning; fewer workers"),
         ElsewhereFinding::HostCompilation(operation) => compilation(operation.as_deref(), about),
         ElsewhereFinding::HostInputs(options) => inputs(options),
+        ElsewhereFinding::HostConversion(model) => {
+            let size = model.map(|model| {
+                #[expect(clippy::cast_precision_loss, reason = "a number for people")]
+                let billions = model.parameters as f64 / 1e9;
+                let [half, whole] = [2, 4].map(|each| bytes(model.parameters.saturating_mul(each)));
+                format!(": {billions} billion parameters take {half} in 16 bits, {whole} in f32, and a converter may hold both")
+            });
+            let size = size.unwrap_or_default();
+            Words::new(format!(
+                "Convert tensor by tensor, with a converter that writes each as it is read, or on a host with more memory{size}"
+            ))
+            .task("Convert tensor by tensor, or on a host with more memory")
+            .caveat(size.trim_start_matches(": ").to_owned())
+            .code(None, CONVERTERS)
+        }
+        ElsewhereFinding::HostCopies(processes) => Words::new(format!(
+            "Hold the model and the data once for all {processes} processes: make them before the processes are forked, which share what none of them \
+             writes, and move the model to its device in one process after the other; else start fewer processes"
+        ))
+        .task(format!("Hold the model once for all {processes} processes, or start fewer"))
+        .of_framework(about, |framework| match framework {
+            Framework::TorchXla => Some((
+                "import torch_xla.distributed.xla_multiprocessing as xmp",
+                "model = xmp.MpModelWrapper(Model())  # before xmp.spawn(…, start_method='fork'); in a process: model.to(device)",
+            )),
+            _ => None,
+        }),
         ElsewhereFinding::HostPerUnit { per_unit, converts } => {
             let PerUnit { each, count, all, .. } = per_unit;
             let (each, all) = (bytes(*each), bytes(*all));
@@ -129,14 +168,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                  the figures of the text grow, and less than all of that, swap included, only moves the end"
             ))
             .task(format!("Keep less of each part, or take a host with more than {all}: {count} × {each}"));
-            match converts {
-                true => words.code(
-                    None,
-                    "# a converter that reads tensors as it writes them; MaxText's to_maxtext: --lazy_load_tensors=true\n\
-                     # or safetensors.safe_open(file, framework='np'), which reads one tensor at a time",
-                ),
-                false => words,
-            }
+            if *converts { words.code(None, CONVERTERS) } else { words }
         }
         ElsewhereFinding::HostPool { gigabytes, asked } => {
             let asked = asked.map_or(0, |asked| asked.div_ceil(1_000_000_000));
@@ -187,23 +219,25 @@ fn compilation(operation: Option<&str>, about: &Recommendation) -> Words {
 
 /// Options of an input pipeline, each with its change.
 fn inputs(options: &[InputOption]) -> Words {
-    let each = |option: &InputOption| match option.kind {
-        InputKind::Cache => {
+    let each = |option: &InputOption| match (option.kind, option.value.parse::<u64>()) {
+        (InputKind::Cache | InputKind::Async, _) => {
             format!("set `{}` to {}", option.name, if option.value == "true" { "false" } else { "False" })
         }
+        (InputKind::AtOnce, Ok(bytes)) => format!("lower `{}` from {bytes} to {}", option.name, bytes.div_ceil(2)),
         _ => format!("lower `{}` from {}", option.name, option.value),
     };
     let set = capitalized(&options.iter().map(each).collect::<Vec<_>>().join(", "));
     let holds = |option: &InputOption| match option.kind {
         InputKind::Cache => "a cache keeps all data that was read, until an epoch's end",
         InputKind::Shuffle => "a shuffle keeps as many elements",
-        _ => "batches made ahead wait there",
+        InputKind::Prefetch => "batches made ahead wait there",
+        InputKind::Async => "an asynchronous save writes from a copy of the state",
+        _ => "each process of a host has as many bytes of the state there at once",
     };
     let held = options.iter().map(holds).collect::<Vec<_>>().join("; ");
-    Words::new(format!(
-        "{set}: the input pipeline holds this in the host's memory, whatever the model. Of these, {held}"
-    ))
-    .task(set)
+    let what =
+        if options.iter().any(|option| option.kind.is_of_state()) { "a save or a load" } else { "the input pipeline" };
+    Words::new(format!("{set}: {what} holds this in the host's memory, whatever the model. Of these, {held}")).task(set)
 }
 
 /// Twice an amount, in its own unit: `400G` of `200G`.

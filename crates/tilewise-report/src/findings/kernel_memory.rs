@@ -5,13 +5,13 @@ use super::{
     code::{JAX, PALLAS, tuple},
     words::{capitalized, list, printed},
 };
-use crate::style::{bytes, grouped};
-use tilewise::tpu::Generation;
+use crate::style::{bytes, file_name, grouped};
+use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{BlockFinding, ChangedOption, KernelLimit},
+    recommendation::finding::{BlockFinding, ChangedOption, KernelLimit, WholeArrays},
 };
-use tilewise_oom::{BlockSize, Framework, OptionChange, Server, WindowKind};
+use tilewise_oom::{BlockSize, Frame, Framework, OptionChange, Server, WindowKind};
 
 /// The task where an operation unrolls.
 const UNROLLS: &str = "Find the operation that unrolls, and give it less at once";
@@ -87,14 +87,7 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             ));
             words.jax(about, JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
         }
-        BlockFinding::Unlisted { whole: Some(whole), .. } => Words::new(format!(
-            "Give the kernel a grid, and its operands blocks (`pl.BlockSpec`) that fit: it holds an array of {} whole, and no TPU has as much \
-             VMEM. {WHICH_FIT}",
-            bytes(*whole)
-        ))
-        .task("If the kernel is yours: give it a grid, and blocks")
-        .jax(about, PALLAS, "spec = pl.BlockSpec((256, 1024), lambda i, j: (i, j))\n\
-             # pl.pallas_call(kernel, grid=(rows // 256, columns // 1024), in_specs=[spec], out_specs=spec, …)"),
+        BlockFinding::Unlisted { whole: Some(whole), is_own, .. } => whole_arrays(*whole, *is_own),
         BlockFinding::Unlisted { shrink, cap, is_own, .. } => shrunk(*shrink, Words::new(format!(
             "If it is a Pallas kernel of yours: {} (for attention: the block sizes of queries \
              and keys): its blocks in VMEM, double-buffered in a grid, its scratch and its stack are too large together. If the \
@@ -120,7 +113,8 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
              limits on ids in a partition, or a smaller batch; of a collective that was offloaded, set \
              `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`)",
         ),
-        BlockFinding::Spills { bytes, is_of_fusion } => spills(*bytes, *is_of_fusion, about),
+        BlockFinding::Spills { bytes, operation: Some(line), .. } => unrolled(*bytes, line, about),
+        BlockFinding::Spills { bytes, is_of_fusion, .. } => spills(*bytes, *is_of_fusion, about),
         _ => scalars(finding),
     }
 }
@@ -151,6 +145,12 @@ fn options_of_library(library: &str, options: &[ChangedOption], product: Option<
         let verb = if is_same { String::new() } else { format!("{} ", verb(&option.change)) };
         said.push_str(&format!("{before}{verb}{}", value(option)));
     }
+    if library.is_empty() {
+        return Words::new(format!(
+            "If these size the blocks of what doesn't fit, {said}: one of them is in VMEM at once, and a score of attention's for each pair of both"
+        ))
+        .task(format!("If they size the kernel's blocks: {said}"));
+    }
     let task = capitalized(&said);
     let words = Words::new(format!("{task}: the kernel is {library}'s, and this reaches it")).task(task);
     match product {
@@ -161,6 +161,37 @@ fn options_of_library(library: &str, options: &[ChangedOption], product: Option<
         }
         None => words.caveat(format!("the kernel is {library}'s")),
     }
+}
+
+/// A kernel that holds its arrays whole.
+fn whole_arrays(whole: WholeArrays, is_own: bool) -> Words {
+    let taken = bytes(whole.bytes);
+    let (task, why) = match whole.exceeds_all {
+        true => {
+            ("give it a grid, and blocks", format!("it holds an array of {taken} whole, and no TPU has as much VMEM"))
+        }
+        false => (
+            "give it a grid and blocks: its arrays are in VMEM whole",
+            format!("its operands and results are in VMEM whole, {taken}"),
+        ),
+    };
+    let task =
+        if is_own { task.replace("give it", "Give the kernel") } else { format!("If the kernel is yours: {task}") };
+    let words = Words::new(format!(
+        "Give the kernel a grid, and its operands blocks (`pl.BlockSpec`) that fit: {why}. {WHICH_FIT}"
+    ))
+    .task(task);
+    let code = match whole.rows {
+        Some([rows, columns, block]) => format!(
+            "spec = pl.BlockSpec(({block}, {columns}), lambda i: (i, 0))  # of each operand and result of {rows} rows\n\
+             # pl.pallas_call(kernel, grid=({},), in_specs=[spec], out_specs=…, …)",
+            rows.div_ceil(block.max(1))
+        ),
+        None => "spec = pl.BlockSpec((256, 1024), lambda i, j: (i, j))\n\
+                 # pl.pallas_call(kernel, grid=(rows // 256, columns // 1024), in_specs=[spec], out_specs=spec, …)"
+            .to_owned(),
+    };
+    words.code(PALLAS, code)
 }
 
 fn window(finding: &BlockFinding) -> Words {
@@ -395,6 +426,25 @@ fn scalars(finding: &BlockFinding) -> Words {
             }
         }
         _ => Words::new(""),
+    }
+}
+
+/// An operation that unrolls, by its line in a traceback.
+fn unrolled(taken: u64, line: &Frame, about: &Recommendation) -> Words {
+    let name = line.unrolled().unwrap_or("the operation");
+    let place = format!("{}:{}", visible(file_name(&line.file)), line.line);
+    let words = Words::new(format!(
+        "Give `{name}` at {place} less at once, or take another form of it: compilers unroll it along its dimension, which fills {} with spilled \
+         registers. 64-bit integers take two registers for one; a count is an `arange`; small arrays are computed as well on the host",
+        if taken > 0 { bytes(taken) } else { "VMEM".to_owned() }
+    ))
+    .task(format!("Give `{name}` ({place}) less at once, 32 bits, or another form"));
+    match about.framework {
+        Some(Framework::TorchXla) => words.code(
+            "import torch",
+            "x.to(torch.int32)  # in place of int64; counting up: torch.arange(n, device=x.device)\nx.cpu()  # or on the host, if x is small",
+        ),
+        _ => words,
     }
 }
 

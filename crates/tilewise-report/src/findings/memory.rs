@@ -106,6 +106,17 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             })
             .caveat(format!("{billions} billion parameters take {taken} {of}"))
         }
+        MemoryFinding::ServedModel { model, devices, part } => {
+            let part = bytes(*part);
+            Words::new(format!(
+                "Divide the model between more devices, {} in place of {devices}, or load weights of fewer bits: in {} bits they take {part} of each \
+                 device, before the cache and what a step computes. Fewer or shorter requests save none of that",
+                devices.saturating_mul(2),
+                model.bits
+            ))
+            .task(format!("Take {} devices in place of {devices}, or weights of fewer bits", devices.saturating_mul(2)))
+            .caveat(format!("in {} bits the weights take {part} of each device", model.bits))
+        }
         MemoryFinding::FewSamples { elements } => Words::new(format!(
             "Divide weights, gradients and the optimizer's state between devices, or take smaller ones (bfloat16, Adafactor, LoRA): \
              batch and length make {elements} elements, and what is computed of so few is little beside them"

@@ -39,10 +39,10 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         .task("Install a newer driver, or libraries that fit this one")
         .code(None, "nvidia-smi  # the driver's version, and the newest CUDA that it runs"),
         Reason::BrokenContext => Words::new(
-            "Find the first error of the log, and run it again with each operation waited for: an earlier operation broke the GPU's \
-             context, after which every request fails",
+            "Take another implementation or version of the operation that broke the GPU's context, after which every request fails: a kernel of a \
+             library for that GPU is the first suspect. The first error of the log names it, or a run in which each operation is waited for",
         )
-        .task("Find the operation that broke the GPU's context")
+        .task("Find the operation that broke the GPU's context; take another version of it")
         .code(None, "export CUDA_LAUNCH_BLOCKING=1  # or run it under compute-sanitizer"),
         Reason::LateError => Words::new(
             "See first whether the GPU is full. If it isn't, an operation before this one failed, and its error comes late: most often an \
@@ -68,13 +68,14 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         Reason::Fragmentation => Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
             .jax(about, None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"),
         Reason::Group => Words::new(
-            "Give the container or batch job more memory, or load and convert data and weights in parts: what it may have of the \
-             host's memory ran out, whatever the host has free",
+            "Hold less of the host's memory at once, such as data and weights in parts or fewer processes, or raise the limit of the container or \
+             batch job: what it may have ran out, whatever the host has free",
         )
+        .task("Hold less of the host's memory at once, or raise the container's or job's limit")
         .code(
             None,
             "cat /sys/fs/cgroup/memory.max; ps aux --sort=-rss | head\n\
-             # Docker: --memory=16g; of Docker Desktop, Settings > Resources > Memory",
+             # the limit: Kubernetes, resources.limits.memory; Docker, --memory; Docker Desktop, Settings > Resources",
         ),
         Reason::Workers => Words::new(
             "Run fewer workers at once: each has memory of its own, and Ray ends the newest once a node's memory is nearly full. A higher \

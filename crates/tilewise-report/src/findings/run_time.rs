@@ -6,7 +6,7 @@ use super::{
     history, resource,
     words::printed,
 };
-use crate::style::grouped;
+use crate::style::{bytes, grouped};
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{Asker, CoreHalt, RunTimeFinding},
@@ -91,7 +91,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         ))
         .task(format!("Install `{package}` {version} again, which the text says works"))
         .code(None, history::install(package, version, repository.as_deref(), *machine)),
-        RunTimeFinding::OptimizerState { .. } | RunTimeFinding::Repeated => history::words(finding, about),
+        RunTimeFinding::OptimizerState { .. } | RunTimeFinding::Repeated | RunTimeFinding::WithoutJit => history::words(finding, about),
         RunTimeFinding::ClosedOver => Words::new(
             "Pass the array as an argument: one that a compiled function closes over is a constant of its program, which the host copies \
              several times as it compiles, and the device holds beside the array itself. `functools.partial` closes over it, too",
@@ -202,7 +202,28 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             ))
             .task(format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"))
         }
-        Asker::ServedWeights(server, devices) => Words::new(
+        Asker::ServedWeights { server, devices: Some(devices), part: Some(part), .. } => {
+            let part = bytes(part);
+            let words = Words::new(format!(
+                "Load them by another implementation or version of the server: each of {devices} devices has {part} of the weights once all are divided, \
+                 which fits, so that some lie whole on one device, or twice, as they are loaded. The memory ran out before there was a cache, so that \
+                 its flags don't help"
+            ))
+            .task(format!("Take another loader or version: divided by {devices}, the weights take {part}"));
+            match (server, about.framework) {
+                (Server::Vllm, Some(Framework::Jax)) => {
+                    words.code(None, "export MODEL_IMPL_TYPE=vllm  # or flax_nnx: tpu-inference has two implementations of many models")
+                }
+                _ => words,
+            }
+        }
+        Asker::ServedWeights { are_all: true, .. } => Words::new(
+            "Load weights that fit: a checkpoint whose weights have fewer bits already (a server may quantize only what it has loaded), or a smaller \
+             model, since all devices that the text tells of are in use. The memory ran out as weights were loaded, when there was no cache yet, so that \
+             its flags don't help",
+        )
+        .task("Load a checkpoint of fewer bits: all devices are in use"),
+        Asker::ServedWeights { server, devices, .. } => Words::new(
             "Load weights that fit: a checkpoint whose weights have fewer bits already (a server may quantize only what it has loaded), or \
              more devices for one model. The memory ran out as weights were loaded, when there was no cache yet, so that its flags don't help",
         )
@@ -237,12 +258,19 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
              # or pipe.enable_model_cpu_offload(); of a trainer its own option, as base_model_precision",
         ),
         Asker::Load { is_restored, is_of_keras } => {
-            let words = Words::new(
-            "Load less on each device: a part of the weights, as they are read and not after; parameters alone where nothing is trained, since \
-             a training's checkpoint holds an optimizer's state, too; a narrower type. The memory ran out while a function loaded them, before \
-             any step",
-        )
-        .task("Load less on a device: a part, no optimizer's state, a narrower type");
+            let less = if is_restored {
+                "Load less on each device: a part of the weights, as they are read and not after; parameters alone where nothing is trained, since \
+                 a training's checkpoint holds an optimizer's state, too; a narrower type. The memory ran out while a function loaded them, before \
+                 any step"
+            } else {
+                "Load the weights on the host, and give each device only its part of them: what is read or initialized on the device first lies there \
+                 whole, maybe twice. On a single device a narrower type is left. The memory ran out while a function loaded them, before any step"
+            };
+            let words = Words::new(less).task(match (is_restored, is_of_keras) {
+                (true, _) => "Load less on a device: a part, no optimizer's state, a narrower type",
+                (_, true) => "Load less on a device: a part of the weights, or a narrower type",
+                _ => "Load the weights on the host, then give each device its part",
+            });
         if is_of_keras {
             return words.jax(
                 about,
@@ -256,7 +284,12 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             );
         }
         if !is_restored {
-            return words;
+            let is_of_jax = matches!(about.framework, Some(Framework::Jax) | None);
+            return if !is_of_jax { words } else { words.code(
+                "import jax",
+                "with jax.default_device(jax.devices('cpu')[0]):\n    params = load()  # your call that loads; of Flax's from_pretrained: model.params\n\
+                 params = jax.device_put(params, shardings)  # shardings: of each array, over all devices",
+            ) };
         }
         words.jax(
             about,

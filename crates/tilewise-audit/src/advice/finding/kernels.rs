@@ -1,7 +1,7 @@
 //! Findings in messages about a TPU's kernels: their memory, and code that Mosaic refuses.
 
 use tilewise::{Shape, tpu::Generation};
-use tilewise_oom::{BlockSize, OptionChange, PrintedSize, Server, WindowKind};
+use tilewise_oom::{BlockSize, Frame, OptionChange, PrintedSize, Server, WindowKind};
 
 /// An option of a library, with a value that makes its kernel need less.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,18 @@ pub struct ChangedOption {
     pub change: OptionChange,
     /// The value to be, if one is known to be enough.
     pub to: Option<u64>,
+}
+
+/// Arrays that a kernel holds in VMEM whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WholeArrays {
+    /// Bytes of all, or of one that alone exceeds each TPU's memory.
+    pub bytes: u64,
+    /// Whether no TPU has as much.
+    pub exceeds_all: bool,
+    /// Rows and columns of the largest, and rows of a block with which all blocks, double-buffered, take half of the limit.
+    pub rows: Option<[u64; 3]>,
 }
 
 /// A kernel's use of its own memory.
@@ -66,7 +78,7 @@ pub enum BlockFinding {
     },
     /// Options of the library that has the kernel.
     Options {
-        /// The library.
+        /// The library; empty for options of the job's own that may size the kernel.
         library: String,
         /// These, with the values that make the difference.
         options: Vec<ChangedOption>,
@@ -80,8 +92,8 @@ pub enum BlockFinding {
     },
     /// A kernel without listed blocks.
     Unlisted {
-        /// Bytes of an array that it holds whole, if that alone exceeds the limit.
-        whole: Option<u64>,
+        /// The arrays that it holds whole, if that is why it needs too much.
+        whole: Option<WholeArrays>,
         /// The percentage by which it has to shrink, if known.
         shrink: Option<u64>,
         /// The generation's cap in bytes, if no higher limit helps.
@@ -130,6 +142,8 @@ pub enum BlockFinding {
         bytes: u64,
         /// Whether the message names a fusion of the compiler's, and no kernel.
         is_of_fusion: bool,
+        /// The line of a traceback that calls an operation which compilers unroll.
+        operation: Option<Frame>,
     },
 }
 

@@ -2,8 +2,8 @@
 
 use crate::advice::change::Change;
 use tilewise_oom::{
-    BlockSize, InputOption, KernelOption, ListedProcess, Occasion, OomVerdict, PerUnit, Product, Reason, Rise, Run,
-    Server,
+    BlockSize, InputOption, KernelOption, ListedProcess, Model, Occasion, OomVerdict, PerUnit, Product, Reason, Rise,
+    Run, Server,
 };
 
 /// A machine without tiles.
@@ -76,7 +76,11 @@ pub enum ElsewhereFinding {
     HostShared,
     /// The text tells of a compilation, which takes the host's memory itself.
     HostCompilation(Option<String>),
-    /// Options of an input pipeline hold data in the host's memory.
+    /// Checkpoints are converted: this model's, if the text names its size.
+    HostConversion(Option<Model>),
+    /// As many processes start from one function, and each has a copy of what it holds.
+    HostCopies(u64),
+    /// Options hold data, or a state that is saved or loaded, in the host's memory.
     HostInputs(Vec<InputOption>),
     /// The host keeps as much of each of a number of parts.
     HostPerUnit {
@@ -152,7 +156,7 @@ pub enum ElsewhereFinding {
         is_of_batch: bool,
     },
     /// Processes that load samples each hold the data set in the host's memory, by the text this number.
-    HostWorkers(u64),
+    HostWorkers(Option<u64>),
     /// A `tf.data` pipeline shuffles this number of elements in the host's memory.
     HostShuffle(u64),
     /// The pool of pinned host memory is full.
@@ -270,6 +274,8 @@ impl ElsewhereFinding {
             | Self::HostShared
             | Self::HostCompilation(_)
             | Self::HostInputs(_)
+            | Self::HostCopies(_)
+            | Self::HostConversion(_)
             | Self::HostPerUnit { .. }
             | Self::TorchCollection
             | Self::HostCollection

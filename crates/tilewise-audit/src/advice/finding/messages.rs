@@ -53,6 +53,15 @@ pub enum MemoryFinding {
     },
     /// The text names a model that explains most of the needed memory, if each device holds it whole.
     WholeModel(Model),
+    /// The weights of a server's model take half of each device or more.
+    ServedModel {
+        /// The model.
+        model: Model,
+        /// The devices between which it is divided.
+        devices: u64,
+        /// Bytes on each.
+        part: u64,
+    },
     /// Steps of a lazy framework's loop run as one program, since nothing cuts its graph.
     UncutGraph,
     /// The compiler gave up early.
@@ -230,6 +239,8 @@ pub enum RunTimeFinding {
     },
     /// Earlier attempts in the same process may hold memory.
     Repeated,
+    /// The same code runs without `jax.jit`.
+    WithoutJit,
     /// A compiled function closes over an array, which is a constant of its program.
     ClosedOver,
     /// An input has more tokens than the model was trained for.
@@ -279,8 +290,17 @@ pub enum Asker {
         /// Whether Keras loads them.
         is_of_keras: bool,
     },
-    /// A server that loads weights, before it has a cache, with the number of its devices, if the text sets it.
-    ServedWeights(Server, Option<u64>),
+    /// A server that loads weights, before it has a cache.
+    ServedWeights {
+        /// The server.
+        server: Server,
+        /// The number of its devices, if the text sets it.
+        devices: Option<u64>,
+        /// Whether these are all that there are.
+        are_all: bool,
+        /// The bytes of a device's part of the weights, if all parts surely fit.
+        part: Option<u64>,
+    },
     /// A program that is loaded.
     Program,
     /// An array, or something unknown.
@@ -398,7 +418,9 @@ impl MemoryFinding {
             Self::Settings { .. } | Self::SmallerInputs(_) | Self::UncutGraph | Self::ScoresBesideKernel => {
                 Change::Chunk
             }
-            Self::GlobalBatch(_) | Self::FewSamples { .. } | Self::WholeModel(_) => Change::Shard,
+            Self::GlobalBatch(_) | Self::FewSamples { .. } | Self::WholeModel(_) | Self::ServedModel { .. } => {
+                Change::Shard
+            }
             Self::Results { .. } => Change::Free,
             Self::OneArray { .. }
             | Self::OwnFunction { .. }
@@ -414,7 +436,12 @@ impl Asker {
     pub(crate) fn of_weights(message: &Message) -> Option<Self> {
         match (message.occasion()?, message.server) {
             (Occasion::Load | Occasion::Weights, Some(server)) => {
-                Some(Self::ServedWeights(server, message.job.serving.devices))
+                let devices = message.job.serving.devices;
+                let are_all = devices.zip(message.job.devices.count).is_some_and(|(used, all)| used * 2 > all);
+                let room = message.device_bytes().map(|bytes| bytes / 4 * 3);
+                let part = message.job.model.zip(devices).map(|(model, devices)| model.bytes() / devices.max(1));
+                let part = part.zip(room).filter(|(part, room)| part < room).map(|(part, _)| part);
+                Some(Self::ServedWeights { server, devices, are_all, part })
             }
             (Occasion::Load, None) => {
                 let code = message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
@@ -436,7 +463,7 @@ impl RunTimeFinding {
             Self::Worked { .. } => Change::None,
             Self::Repeated => Change::Free,
             Self::ClosedOver => Change::Free,
-            Self::LongInput { .. } => Change::Chunk,
+            Self::LongInput { .. } | Self::WithoutJit => Change::Chunk,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move | Self::WholeState(_) => Change::Shard,

@@ -17,6 +17,7 @@ pub use arrays::{
 pub use copies::{Alike, Repeated};
 pub use kernels::{
     BlockFinding, ChangedOption, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension,
+    WholeArrays,
 };
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
 pub use messages::{
