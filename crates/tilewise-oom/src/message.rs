@@ -132,6 +132,12 @@ fn calls_kernel_own(text: &str) -> bool {
     })
 }
 
+/// Whether a call leaves arguments out: `pl.pallas_call(kernel, ...)(x)`.
+fn is_cut(call: &str) -> bool {
+    let call = call.split("\n\n").next().unwrap_or(call).split(")(").next().unwrap_or(call);
+    call.contains("...") || call.contains('…')
+}
+
 impl Named {
     pub(crate) fn of(text: &str) -> Self {
         let has = |sign: &str| text.contains(sign);
@@ -145,7 +151,8 @@ impl Named {
             pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
             own_kernel: is_own,
             whole_arrays: has_code
-                && has("pallas_call(")
+                && has("out_shape")
+                && text.split_once("pallas_call(").is_some_and(|(_, call)| !is_cut(call))
                 && !["BlockSpec", "grid", "GridSpec", "memory_space"].into_iter().any(has),
             other_code: !is_own && text.lines().any(|line| line.trim_start().starts_with("import ")),
             attention: ["attention", "Attention"].into_iter().any(has),

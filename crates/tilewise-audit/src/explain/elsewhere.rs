@@ -171,7 +171,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let workers = (is_of_loader && host.workers.is_some() || host.lost_worker && !message.job.grows)
                 .then_some(HostWorkers(host.workers));
             // More memory only delays the end of a job that grows; names of the work tell more.
-            let is_unknown = workers.is_none() && (found.len() == 1 || found[0] == OfReason(reason));
+            let is_unknown = workers.is_none() && (found.len() == 1 || matches!(found[0], OfReason(_) | HostCopies(_)));
             let growth = (message.job.grows && is_unknown).then(|| HostGrowth(message.job.rise.clone()));
             // Pinned arrays, and what processes share, are counted apart.
             let held = ["resident", "of_files", "shared"].map(|name| fact(name).unwrap_or_default());

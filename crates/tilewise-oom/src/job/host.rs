@@ -1,8 +1,8 @@
 //! A job's use of the host's memory.
 
 use super::{InputOption, PerUnit, SEARCHED, pool_settings::assigned};
+use crate::prose;
 use crate::text::tail;
-use std::collections::BTreeSet;
 
 /// The use of the host's memory, as far as a text shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Host {
     pub lost_worker: bool,
     /// Processes that each run the same function, by the call that starts them: `nprocs=8`.
     pub processes: Option<u64>,
-    /// Whether the text tells of a compilation, in more than one word.
+    /// Whether the text tells that memory, or the process, ends as something is compiled.
     pub is_compiling: bool,
     /// The operation whose program code of the text compiles, and does no more: `jax.lax.top_k`.
     pub compiled: Option<String>,
@@ -109,12 +109,16 @@ fn shuffle_buffer(log: &str) -> Option<u64> {
     all[..all.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
-/// Whether words of a text are of a compilation: `.compile()`, `Compiling`, `the compilation takes`.
+/// Whether a sentence tells of memory, or of an end, as something is compiled, or a line calls the compiler: `.compile()`.
 fn is_compiling(text: &str) -> bool {
-    let text = tail(text, SEARCHED).to_ascii_lowercase();
-    let words: BTreeSet<&str> = text.split(|letter: char| !letter.is_ascii_alphabetic()).collect();
-    ["compile", "compiles", "compiling", "compilation", "compiler"].iter().filter(|word| words.contains(**word)).count()
-        > 1
+    const ENDS: [&str; 10] = [" kill", "memory", " ram", " gb", "gib", "oom", " dies", "crash", "hours", "minutes"];
+    let lower = tail(text, SEARCHED).to_ascii_lowercase();
+    let is_told = |sentence: &str| {
+        let names =
+            ["compiling", "compilation", "compile ", "compiles", "compiler"].iter().any(|word| sentence.contains(word));
+        names && !sentence.contains("torch.compile") && ENDS.iter().any(|end| sentence.contains(end))
+    };
+    lower.contains(".compile()") || prose::sentences(&lower).any(is_told)
 }
 
 /// The operation of `jax.lax` or `jax.numpy` in a line that compiles: `jax.jit(partial(jax.lax.top_k, k=128)).lower(x).compile()`.
@@ -157,6 +161,12 @@ mod tests {
             (compiled("jax.jit(f).lower(x).compile()"), compiled("jax.lax.top_k(x)"), compiled("jit(lax.)é.compile()")),
             (None, None, None)
         );
+    }
+
+    #[test]
+    fn compilations() {
+        assert!(is_compiling("It is killed while compiling the step.") && is_compiling("jit(f).lower(x).compile()"));
+        assert!(!is_compiling("The compilation cache is on. It is killed.") && !is_compiling("torch.compile: memory"));
     }
 
     #[test]

@@ -16,7 +16,8 @@ pub struct Model {
 }
 
 /// Words of quantizations, in lower case, and bits of a weight.
-const QUANTIZED: [(&str, u8); 8] = [
+const QUANTIZED: [(&str, u8); 12] = [
+    ("w4a16", 4),
     ("load_in_4bit", 4),
     ("int4", 4),
     ("nf4", 4),
@@ -24,6 +25,9 @@ const QUANTIZED: [(&str, u8); 8] = [
     ("gptq", 4),
     ("q4_", 4),
     ("load_in_8bit", 8),
+    ("w8a8", 8),
+    ("int8", 8),
+    ("fp8", 8),
     ("q8_", 8),
 ];
 

@@ -40,7 +40,10 @@ impl Run {
         ];
         let log = tail(text, SEARCHED);
         let text = log.as_bytes();
-        let has = |sign: &&str| memchr::memmem::find(text, sign.as_bytes()).is_some();
+        // A model that is fine-tuned already may only run.
+        let has = |sign: &&str| {
+            memchr::memmem::find_iter(text, sign.as_bytes()).any(|at| !text[at + sign.len()..].starts_with(b"ed"))
+        };
         let signed = SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, run)| *run);
         signed.or_else(|| speaks_of_training(log).then_some(Self::Training))
     }

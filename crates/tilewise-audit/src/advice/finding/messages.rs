@@ -437,9 +437,14 @@ impl Asker {
         match (message.occasion()?, message.server) {
             (Occasion::Load | Occasion::Weights, Some(server)) => {
                 let devices = message.job.serving.devices;
-                let are_all = devices.zip(message.job.devices.count).is_some_and(|(used, all)| used * 2 > all);
+                let are_all = devices.zip(message.job.devices.count).is_some_and(|(used, all)| used > all / 2);
                 let room = message.device_bytes().map(|bytes| bytes / 4 * 3);
-                let part = message.job.model.zip(devices).map(|(model, devices)| model.bytes() / devices.max(1));
+                // A server may quantize only what it has loaded.
+                let part = message
+                    .job
+                    .model
+                    .zip(devices)
+                    .map(|(model, devices)| model.parameters.saturating_mul(2) / devices.max(1));
                 let part = part.zip(room).filter(|(part, room)| part < room).map(|(part, _)| part);
                 Some(Self::ServedWeights { server, devices, are_all, part })
             }
