@@ -124,7 +124,8 @@ impl Message {
     /// The wordings are those of `mm/oom_kill.c` in Linux.
     pub(crate) fn is_of_group(&self) -> bool {
         let constraint = self.facts.text("constraint");
-        self.form == Form::Host && (self.facts.has("group") || constraint == Some("CONSTRAINT_MEMCG"))
+        self.form == Form::Host
+            && (self.facts.has("group") || self.facts.has("group_limit") || constraint == Some("CONSTRAINT_MEMCG"))
     }
 
     fn cause_on_gpu(&self) -> Option<OomVerdict> {

@@ -54,7 +54,7 @@ const LOWER: OptionChange = OptionChange::Lower;
 const RAISE: OptionChange = OptionChange::Raise;
 
 /// The libraries; of several rows for a kernel, the first counts.
-const LIBRARIES: [Library; 7] = [
+const LIBRARIES: [Library; 5] = [
     // Its tables have an entry for each pair of blocks.
     Library {
         name: "MaxText",
@@ -63,27 +63,8 @@ const LIBRARIES: [Library; 7] = [
         memories: &[KernelMemory::Smem],
         options: &[("sa_block_q", RAISE), ("sa_block_kv", RAISE)],
     },
-    Library {
-        name: "MaxText",
-        signs: &MAXTEXT,
-        kernel: "splash_mha_dkv",
-        memories: &VMEM,
-        options: &[("sa_block_q_dkv", LOWER), ("sa_block_kv_dkv", LOWER), ("sa_block_kv_dkv_compute", LOWER)],
-    },
-    Library {
-        name: "MaxText",
-        signs: &MAXTEXT,
-        kernel: "splash_mha_dq",
-        memories: &VMEM,
-        options: &[("sa_block_q_dq", LOWER), ("sa_block_kv_dq", LOWER)],
-    },
-    Library {
-        name: "MaxText",
-        signs: &MAXTEXT,
-        kernel: "splash",
-        memories: &VMEM,
-        options: &[("sa_block_q", LOWER), ("sa_block_kv", LOWER), ("sa_block_kv_compute", LOWER)],
-    },
+    // Its options have the names of the kernel's own blocks, behind `sa_`.
+    Library { name: "MaxText", signs: &MAXTEXT, kernel: "splash", memories: &VMEM, options: &[] },
     // Names of its API; `xla_chunked` has no kernel, and memory as little as a kernel's.
     Library {
         name: "tokamax",
@@ -108,6 +89,77 @@ const LIBRARIES: [Library; 7] = [
         options: &[("implementation", OptionChange::Set("xla"))],
     },
 ];
+
+/// Settings of the blocks of a kernel that many programs share.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct KernelBlocks {
+    /// A part of the kernel's name.
+    sign: &'static str,
+    /// The settings that matter for it.
+    pub fields: &'static [&'static str],
+    /// The class or call that has them; empty if unknown.
+    pub owner: &'static str,
+    /// The usual name of the class's objects; empty where these have to be made anew, or are none.
+    pub object: &'static str,
+    /// The import of the class, where the fields are all that it needs.
+    pub import: Option<&'static str>,
+}
+
+const SPLASH: &str = "from jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel import BlockSizes";
+const OF_SPLASH: &str = "splash attention's `BlockSizes`";
+const OF_FLASH: &str = "flash attention's `BlockSizes`";
+const OF_FORWARD: [&str; 3] = ["block_q", "block_k_major", "block_k"];
+const PAGES: [&str; 2] = ["num_kv_pages_per_block", "num_queries_per_block"];
+const OF_PHASES: &str = "`d_block_sizes`, `p_block_sizes` and `m_block_sizes`, for queries and for keys and values, of decoding, of \
+                         prefill and of both";
+
+/// The kernels; of several for a name, the first counts. Either gradient of flash attention takes all of its fields or none.
+static KERNELS: [KernelBlocks; 13] = [
+    kernel("splash_mha_dkv", &["block_q_dkv", "block_kv_dkv", "block_kv_dkv_compute"], OF_SPLASH, "block_sizes"),
+    kernel("splash_mha_dq", &["block_q_dq", "block_kv_dq"], OF_SPLASH, "block_sizes"),
+    KernelBlocks {
+        import: Some(SPLASH),
+        ..kernel("splash", &["block_q", "block_kv", "block_kv_compute"], OF_SPLASH, "block_sizes")
+    },
+    kernel("ragged_paged_attention", &PAGES, "", ""),
+    kernel("rpa_", &PAGES, "", ""),
+    kernel("RPA", &["bq", "bkv"], OF_PHASES, ""),
+    kernel("paged_attention", &["pages_per_compute_block"], "", ""),
+    kernel("flash_attention", &OF_FORWARD, OF_FLASH, "block_sizes"),
+    kernel("flash_mha_bwd_dq", &["block_q_dq", "block_k_major_dq", "block_k_dq"], OF_FLASH, ""),
+    kernel(
+        "flash_mha_bwd_dkv",
+        &["block_q_major_dkv", "block_k_major_dkv", "block_q_dkv", "block_k_dkv"],
+        OF_FLASH,
+        "",
+    ),
+    kernel("flash_mha", &OF_FORWARD, OF_FLASH, ""),
+    kernel("gmm_v2", &["tile_m", "tile_k", "tile_n"], "its `TileSizes`", "tile_info"),
+    kernel("gmm", &["tiling"], "the call: rows, the contracted dimension and columns", ""),
+];
+
+const fn kernel(
+    sign: &'static str,
+    fields: &'static [&'static str],
+    owner: &'static str,
+    object: &'static str,
+) -> KernelBlocks {
+    KernelBlocks { sign, fields, owner, object, import: None }
+}
+
+impl KernelBlocks {
+    /// The settings of the kernel that has this name, if it is known.
+    ///
+    /// ```
+    /// let blocks = tilewise_oom::KernelBlocks::of("splash_mha_dq_no_residuals.1").expect("a known kernel");
+    /// assert_eq!(blocks.fields, ["block_q_dq", "block_kv_dq"]);
+    /// ```
+    #[must_use]
+    pub fn of(kernel: &str) -> Option<&'static Self> {
+        KERNELS.iter().find(|blocks| kernel.contains(blocks.sign))
+    }
+}
 
 /// Parts of the paths of files that have kernels of libraries and servers.
 const OWNERS: [(&str, &str); 13] = [
@@ -136,15 +188,14 @@ impl KernelOption {
         };
         let Some(library) = LIBRARIES.iter().find(is_of) else { return Vec::new() };
         let named = |name: &str| Setting::of_option(text, name);
-        let options = library.options.iter().map(|(name, change)| {
-            let set = named(name);
+        let own = library.options.iter().map(|(name, change)| ((*name).to_owned(), *change));
+        let blocks = kernel.filter(|_| library.options.is_empty()).and_then(KernelBlocks::of);
+        let of_blocks =
+            blocks.into_iter().flat_map(|blocks| blocks.fields).map(|field| (["sa_", field].concat(), LOWER));
+        let options = own.chain(of_blocks).map(|(name, change)| {
+            let set = named(&name);
             let value = set.as_ref().map(|setting| setting.value);
-            Self {
-                library: library.name,
-                name: set.map_or_else(|| (*name).to_owned(), |set| set.name),
-                value,
-                change: *change,
-            }
+            Self { library: library.name, name: set.map_or(name, |set| set.name), value, change }
         });
         // An implementation that the text has already isn't offered.
         let is_set = |option: &Self| match option.change {

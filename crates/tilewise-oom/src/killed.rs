@@ -30,6 +30,10 @@ const KILLED: [&str; 17] = [
     "OOM-killed",
 ];
 
+/// Words of sentences on a process that was killed.
+const TOLD: [&str; 8] =
+    ["\"Killed\"", "`Killed`", "'Killed'", "gets killed", "got killed", "is killed", "was killed", "get killed"];
+
 /// Words of what ends processes for lack of memory.
 const FOR_MEMORY: [&str; 6] =
     ["OOM killer", "OOM-killer", "oom-killer", "due to memory pressure", "low on resource: memory", "OOM-kills"];
@@ -45,7 +49,7 @@ pub(crate) fn by_launcher(text: &str) -> Option<Message> {
         let line = line.trim();
         let mut behind_number = line.split_whitespace().skip_while(|word| !is_number(word)).skip(1);
         matches!(line, "Killed" | "Killed: 9")
-            || KILLED.iter().chain(&FOR_MEMORY).any(|words| line.contains(words))
+            || KILLED.iter().chain(&FOR_MEMORY).chain(&TOLD).any(|words| line.contains(words))
             || line.starts_with("zsh: killed ")
             || line.contains(": line ") && behind_number.next() == Some("Killed")
     };

@@ -79,7 +79,7 @@ pub use job::{
     Core, Devices, Done, Gpu, Host, InputKind, InputOption, Job, Kept, ListedProcess, Model, Names, Optimizers,
     PerUnit, PoolSettings, Rise, Run, Serving, Setting, Switch, SwitchKind, Told, Way,
 };
-pub use kernel_library::{KernelOption, OptionChange};
+pub use kernel_library::{KernelBlocks, KernelOption, OptionChange};
 pub use level::Level;
 pub use message::Message;
 pub use occasion::Occasion;

@@ -299,7 +299,9 @@ pub(super) fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Op
     let message = listing.message;
     let looks = |piece: &Recommendation| matches!(&piece.finding, Finding::Memory(MemoryFinding::LookInside { .. }));
     let is_unknown = listing.allocations.is_empty() && advice.first().is_some_and(looks) && message.server.is_none();
-    let model = message.job.model?;
+    // A save and an evaluation have arrays of their own beside the state.
+    let is_of_state = matches!(message.occasion(), None | Some(Occasion::Load | Occasion::Weights));
+    let model = message.job.model.filter(|_| is_of_state)?;
     // A server divides what its flag tells.
     if let (Some(_), Some(devices)) =
         (message.server, message.job.serving.devices.filter(|_| listing.allocations.is_empty()))
@@ -315,7 +317,13 @@ pub(super) fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Op
         // A small request tells little of what is held; a sharded model may be of several devices' size.
         let is_request = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device) && message.server.is_none();
         let is_loaded = matches!(message.occasion(), Some(Occasion::Load | Occasion::Weights));
-        let all = message.device_bytes().filter(|_| is_request && (model.is_trained || is_loaded));
+        // A model that several devices hold together has to be divided as it is loaded, whatever its type.
+        let parts = message.job.devices.count.filter(|count| is_loaded && *count > 1);
+        let fits = |all: u64| parts.is_some_and(|parts| model.bytes() / parts < all / 4 * 3);
+        let exceeds = |all: u64| message.machine().is_none() && model.bytes() >= all;
+        let all = message
+            .device_bytes()
+            .filter(|all| is_request && (model.is_trained || is_loaded || exceeds(*all)) && !fits(*all));
         let most = if message.job.done.contains(&Done::Sharded) { 2 } else { u64::MAX };
         let asked = message.used.as_ref().map_or(0, PrintedSize::bytes);
         all.is_some_and(|all| asked < all / 8 && (all / 4 * 3..=all.saturating_mul(most)).contains(&model.bytes()))

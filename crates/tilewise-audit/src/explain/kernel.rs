@@ -10,7 +10,7 @@ use crate::{
 };
 use tilewise::{Shape, tpu::Generation};
 use tilewise_kernel::Limits;
-use tilewise_oom::{Entry, Form, Framework, Message, PrintedSize, Window, WindowKind};
+use tilewise_oom::{BlockSize, Entry, Form, Framework, KernelBlocks, Message, PrintedSize, Window, WindowKind};
 
 /// The VMEM of a v7x.
 const SMALLEST_OF_TODAY: u64 = 64 << 20;
@@ -49,11 +49,12 @@ pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommen
         // The cap is only mentioned where no higher limit helps.
         block(smaller_blocks(explanation, cap.filter(|_| raised.is_none())), framework)
     });
-    // The compiler chooses the blocks of its own operations, and a library those of its kernels.
-    let is_of_others = matches!(
-        smaller.finding,
-        Finding::Block(BlockFinding::Fusion { .. } | BlockFinding::Unlisted { library: Some(_), .. })
-    );
+    // The compiler chooses the blocks of its own operations, and a library or a server those of its kernels.
+    let is_of_others = explanation.message.server.is_some()
+        || matches!(
+            smaller.finding,
+            Finding::Block(BlockFinding::Fusion { .. } | BlockFinding::Unlisted { library: Some(_), .. })
+        );
     let (first, last) = if is_of_others { (raised, Some(smaller)) } else { (Some(smaller), raised) };
     first.into_iter().chain(last).collect()
 }
@@ -171,8 +172,10 @@ fn limit(explanation: Listing<'_>, framework: Framework) -> Option<Recommendatio
     {
         return None;
     }
-    // A printed size is rounded.
-    let raised = message.used.as_ref()?.high().next_multiple_of(1 << 20);
+    // A printed size is rounded, and the next request to a server may be larger.
+    let needed = message.used.as_ref()?.high();
+    let more = if message.server.is_some() { needed / 8 } else { 0 };
+    let raised = needed.saturating_add(more).next_multiple_of(1 << 20);
     let cap = generation(explanation).and_then(|generation| Some((generation, Limits::of(generation)?.cap_bytes)));
     // The compiler silently cuts a larger limit to the cap.
     if cap.is_some_and(|(_, cap)| raised > cap) {
@@ -206,7 +209,7 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
     match &message.kernel {
         kernel if kernel.is_some() || !message.block_sizes.is_empty() => BlockFinding::Library {
             kernel: kernel.clone().unwrap_or_default(),
-            sizes: message.block_sizes.clone(),
+            sizes: sizes(message),
             parts: library::parts_that_fit(message),
             cap,
         },
@@ -225,6 +228,14 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
             library: message.named.library.filter(|_| !message.named.own_kernel),
         },
     }
+}
+
+/// The sizes of a kernel's blocks, by its name or metadata, else by the text's own settings of its fields.
+fn sizes(message: &Message) -> Vec<BlockSize> {
+    let blocks = message.kernel.as_deref().and_then(KernelBlocks::of).filter(|_| message.block_sizes.is_empty());
+    let Some(blocks) = blocks else { return message.block_sizes.clone() };
+    let set = message.job.blocks.iter().filter(|setting| blocks.fields.contains(&&*setting.name));
+    set.map(|setting| BlockSize { name: setting.name.clone(), size: setting.value }).collect()
 }
 
 /// The arrays that a kernel holds whole: one that exceeds each limit of today's; or all operands and results that its call

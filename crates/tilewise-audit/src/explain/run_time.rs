@@ -28,10 +28,19 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         advice.extend(less.filter(|_| is_program).map(|finding| new(finding, Target::Value)));
         return advice;
     }
-    let is_evaluated = message.occasion() == Some(Occasion::Evaluation) && message.framework != Some(Framework::Jax);
-    if is_evaluated && (message.job.is_batch_ruled_out || message.job.has_run) && message.server.is_none() {
+    let are_joined = match message.occasion() {
+        Some(Occasion::Collection) => true,
+        Some(Occasion::Evaluation) => message.job.is_batch_ruled_out || message.job.has_run,
+        _ => false,
+    };
+    if are_joined && message.framework != Some(Framework::Jax) && message.server.is_none() {
         // Its own program fits: outputs of batches before it are there, too.
         let finding = Finding::Elsewhere(ElsewhereFinding::TorchCollection);
+        advice.push(Recommendation::new(finding, Target::Value, message.framework));
+    }
+    let is_of_torch = message.framework == Some(Framework::TorchXla);
+    if message.occasion() == Some(Occasion::Update) && is_of_torch && !message.job.has_run {
+        let finding = Finding::Elsewhere(ElsewhereFinding::OptimizerState);
         advice.push(Recommendation::new(finding, Target::Value, message.framework));
     }
     let is_more = |size: &&PrintedSize| asked.as_ref().is_none_or(|asked| size.bytes() > asked.bytes());
@@ -42,7 +51,10 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let programs = message.facts.size("reserved").is_none_or(|reserved| reserved.bytes() > 0);
     let has_run = message.job.has_run;
     let others = new(RunTimeFinding::OthersHold { asked, free, programs, has_run }, Target::Process);
-    let is_program = message.requirement.is_some() || message.module.is_some();
+    // A program that asks for more than half of a device is itself too large sooner than others are.
+    let is_large = message.page() == "E0101"
+        && message.used.as_ref().zip(message.device_bytes()).is_some_and(|(asked, all)| asked.bytes() > all / 2);
+    let is_program = message.requirement.is_some() || message.module.is_some() || is_large;
     let asker = match (Asker::of_weights(message), message.server) {
         (Some(asker), _) => Some(asker),
         (None, Some(server)) => Some(Asker::Server(server)),
@@ -56,7 +68,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     }
     // A server's memory holds its own weights, and a cache that a flag sizes; what is loaded is needed; and most jobs that
     // find no room for an array never ran a step.
-    let is_needed = asker != Some(Asker::Program);
+    let is_needed = asker != Some(Asker::Program) || is_large && !has_run;
     let (first, last) = if is_needed { (None, Some(others)) } else { (Some(others), None) };
     advice.extend(first);
     if let Some((row, padding)) = output.and_then(|row| Some((row, row.padding_bytes().filter(|bytes| *bytes > 0)?))) {

@@ -63,7 +63,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     };
     // A batch of 1 can't be lowered.
     let is_ruled_out = |setting: &Setting| setting.is_of_batch() && message.job.is_batch_ruled_out;
-    // The batch of a training is none of an evaluation's.
+    // An evaluation has a batch of its own.
     let is_evaluated = message.occasion() == Some(Occasion::Evaluation);
     let is_of_stage = |setting: &Setting| !(is_evaluated && setting.name.contains("train"));
     let is_lowerable =

@@ -33,6 +33,7 @@ pub(super) const RULES: &[Rule] = &[
             "ioctl failed … for {used:bytes} … requested {pages:number} pages",
             "[Memory {group:name}] out of memory (Kill|Killed) process[ … anon rss {resident:size}[ file rss {of_files:size} shmem rss {shared:size}]]",
             "Killed process … anon rss {resident:size}[ file rss {of_files:size} shmem rss {shared:size}]",
+            "Memory limit of {group_limit:size} exceeded with {resident:size} used",
             "memory usage {:size} limit {group_limit:size} failcnt",
             "oom kill[ constraint {constraint:name}]",
             "oom_kill",

@@ -2,7 +2,7 @@
 
 use super::{InputOption, PerUnit, SEARCHED, pool_settings::assigned};
 use crate::prose;
-use crate::text::tail;
+use crate::text::{tail, word};
 
 /// The use of the host's memory, as far as a text shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,11 +113,14 @@ fn shuffle_buffer(log: &str) -> Option<u64> {
 fn is_compiling(text: &str) -> bool {
     const ENDS: [&str; 10] = [" kill", "memory", " ram", " gb", "gib", "oom", " dies", "crash", "hours", "minutes"];
     let lower = tail(text, SEARCHED).to_ascii_lowercase();
-    let is_told = |sentence: &str| {
-        let names =
-            ["compiling", "compilation", "compile ", "compiles", "compiler"].iter().any(|word| sentence.contains(word));
-        names && !sentence.contains("torch.compile") && ENDS.iter().any(|end| sentence.contains(end))
+    let names = |sentence: &str| {
+        let mut words = word::all(sentence).map(|(start, end)| &sentence[start..end]);
+        words.any(|word| ["compile", "compiles", "compiling", "compilation", "compiler"].contains(&word))
     };
+    // The compiler's own message is of the device.
+    let is_other = |sentence: &str| ["torch.compile", "permanent error"].iter().any(|other| sentence.contains(other));
+    let is_told =
+        |sentence: &str| names(sentence) && !is_other(sentence) && ENDS.iter().any(|end| sentence.contains(end));
     lower.contains(".compile()") || prose::sentences(&lower).any(is_told)
 }
 

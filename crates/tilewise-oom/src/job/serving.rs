@@ -36,7 +36,10 @@ impl Serving {
             gpu_bytes: ["total_gpu_memory (", "total_gpu_memory="]
                 .iter()
                 .find_map(|name| size_of(log.split_once(name)?.1)),
-            devices: server.and_then(|server| told::count(text, server.devices_flag())),
+            devices: server.and_then(|server| {
+                let short = if server == Server::Vllm { "-tp" } else { "--tp" };
+                told::count(text, server.devices_flag()).or_else(|| of_short(text, short))
+            }),
             page: server.and_then(|server| told::count(text, server.page_flag()?)),
             longest: server.and_then(|server| told::count(text, server.length_flag())),
             requests: server.and_then(|server| told::count(text, server.requests_flag())),
@@ -44,6 +47,12 @@ impl Serving {
             gpu_layers: gpu_layers(log),
         }
     }
+}
+
+/// The number behind a short flag, a word of its own: `--tp 8`.
+fn of_short(text: &str, flag: &str) -> Option<u64> {
+    let mut words = text.split([' ', '\n', '\t', '=']).skip_while(|word| *word != flag);
+    words.nth(1)?.parse().ok().filter(|devices| *devices > 0)
 }
 
 fn size_of(text: &str) -> Option<u64> {
@@ -63,6 +72,12 @@ fn gpu_layers(log: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_flags() {
+        let of = |text: &str| of_short(text, "--tp");
+        assert_eq!((of("serve --tp 8 x"), of("--tp=2"), of("--tps 8"), of("--tp")), (Some(8), Some(2), None, None));
+    }
 
     #[test]
     fn layers_on_gpus() {

@@ -391,12 +391,19 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("Make the optimizer's state smaller, or divide it: no batch changes it")
         .code(
             None,
-            if about.framework == Some(Framework::TensorFlow) {
-                "optimizer = tf.keras.optimizers.Adafactor(rate)\n\
-                 # or train less, of a language model without the table of its words: model.embeddings.trainable = False"
-            } else {
-                "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=lr)  # Trainer: optim='adamw_bnb_8bit', or --fsdp full_shard\n\
-             # if little is missing: torch.optim.AdamW(…, foreach=False), which updates one tensor at a time"
+            match about.framework {
+                Some(Framework::TensorFlow) => {
+                    "optimizer = tf.keras.optimizers.Adafactor(rate)\n\
+                     # or train less, of a language model without the table of its words: model.embeddings.trainable = False"
+                }
+                Some(Framework::TorchXla) => {
+                    "optimizer = transformers.optimization.Adafactor(model.parameters(), lr=lr, relative_step=False, scale_parameter=False)\n\
+                     # or FSDP in bfloat16, state included: XlaFullyShardedDataParallel(model.to(torch.bfloat16))"
+                }
+                _ => {
+                    "optimizer = bitsandbytes.optim.AdamW8bit(model.parameters(), lr=lr)  # Trainer: optim='adamw_bnb_8bit', or --fsdp full_shard\n\
+                     # if little is missing: torch.optim.AdamW(…, foreach=False), which updates one tensor at a time"
+                }
             },
         ),
         ElsewhereFinding::TorchProcesses(None) => {

@@ -11,12 +11,10 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{BlockFinding, ChangedOption, KernelLimit, WholeArrays},
 };
-use tilewise_oom::{BlockSize, Frame, Framework, OptionChange, Server, WindowKind};
+use tilewise_oom::{BlockSize, Frame, Framework, KernelBlocks, OptionChange, Server, WindowKind};
 
 /// The task where an operation unrolls.
 const UNROLLS: &str = "Find the operation that unrolls, and give it less at once";
-/// The blocks of the forward pass.
-const FLASH_BLOCKS: &str = "`block_q`, `block_k_major` and `block_k` of flash attention's `BlockSizes`";
 const PALLAS_TPU: &str = "from jax.experimental.pallas import tpu as pltpu";
 
 /// The message has no blocks; the function has.
@@ -47,11 +45,11 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             no_higher(*cap)
         )),
         BlockFinding::Library { kernel, sizes, parts, cap } => {
-            let library = KernelLibrary::of(kernel);
+            let library = KernelBlocks::of(kernel);
             let whose = if kernel.is_empty() { "the kernel".to_owned() } else { format!("`{kernel}`") };
             let told = sizes.iter().map(|each| format!("`{}` is {}", each.name, each.size)).collect::<Vec<_>>();
-            let parameters = library.map(|library| library.parameters.to_owned());
-            let which = parameters.into_iter().chain((!told.is_empty()).then(|| told.join(", "))).collect::<Vec<_>>();
+            let set = library.map(parameters);
+            let which = set.into_iter().chain((!told.is_empty()).then(|| told.join(", "))).collect::<Vec<_>>();
             let words = Words::new(format!(
                 "Choose smaller blocks for {whose}: {}; each block in VMEM counts twice, for double buffering. {WHICH_FIT}{}",
                 which.join("; now "),
@@ -64,10 +62,10 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
                 }
                 None => words,
             };
-            match library.and_then(|library| library.code(sizes, *parts)) {
+            match library.and_then(|library| smaller(library, sizes, *parts)) {
                 Some((imports, code)) => words.jax(about, imports, code),
                 None => match library {
-                    Some(library) => words.caveat(format!("set by {}; a server's kernel by another version of it", library.parameters)),
+                    Some(library) => words.caveat(format!("set by {}; a server's kernel by another version of it", parameters(library))),
                     None => words,
                 },
             }
@@ -261,101 +259,34 @@ pub(super) fn limit(finding: &KernelLimit) -> Words {
     }
 }
 
-/// Block settings of a kernel that many programs share.
-struct KernelLibrary {
-    /// A part of its kernels' names.
-    sign: &'static str,
-    /// The parameters that set their blocks.
-    parameters: &'static str,
-    /// The class of its sizes.
-    class: Option<Class>,
-}
-
-/// A class of sizes of blocks.
-#[derive(Clone, Copy)]
-struct Class {
-    /// Its import; `None` unless a library that everyone has is the only one with it.
-    import: Option<&'static str>,
-    /// The usual name of its objects.
-    variable: &'static str,
-    /// Its fields that matter for the kernel.
-    fields: &'static [&'static str],
-}
-
-const SPLASH: &str = "from jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel import BlockSizes";
 const REPLACE: &str = "import dataclasses";
 /// The least that blocks of attention and of products have along lanes.
 const LANES: u64 = 128;
-const PAGES: &str = "`num_kv_pages_per_block` and `num_queries_per_block`";
 
-const LIBRARIES: [KernelLibrary; 11] = [
-    KernelLibrary {
-        sign: "splash",
-        parameters: "`block_q`, `block_kv` and `block_kv_compute` of splash attention's `BlockSizes`",
-        class: Some(Class {
-            import: Some(SPLASH),
-            variable: "block_sizes",
-            fields: &["block_q", "block_kv", "block_kv_compute"],
-        }),
-    },
-    KernelLibrary { sign: "ragged_paged_attention", parameters: PAGES, class: None },
-    KernelLibrary { sign: "rpa_", parameters: PAGES, class: None },
-    KernelLibrary {
-        sign: "RPA",
-        parameters: "the queries (`bq`) and the keys and values (`bkv`) of a block in `d_block_sizes`, `p_block_sizes` and \
-                     `m_block_sizes`, of decoding, of prefill and of both",
-        class: None,
-    },
-    KernelLibrary { sign: "paged_attention", parameters: "`pages_per_compute_block`", class: None },
-    KernelLibrary {
-        sign: "flash_attention",
-        parameters: FLASH_BLOCKS,
-        class: Some(Class { import: None, variable: "block_sizes", fields: &["block_q", "block_k_major", "block_k"] }),
-    },
-    // Either gradient has fields of its own, and takes all or none of them.
-    KernelLibrary {
-        sign: "flash_mha_bwd_dq",
-        parameters: "`block_q_dq`, `block_k_major_dq` and `block_k_dq` of flash attention's `BlockSizes`",
-        class: None,
-    },
-    KernelLibrary {
-        sign: "flash_mha_bwd_dkv",
-        parameters: "`block_q_major_dkv`, `block_k_major_dkv`, `block_q_dkv` and `block_k_dkv` of flash attention's `BlockSizes`",
-        class: None,
-    },
-    KernelLibrary { sign: "flash_mha", parameters: FLASH_BLOCKS, class: None },
-    KernelLibrary {
-        sign: "gmm_v2",
-        parameters: "`tile_m`, `tile_k` and `tile_n` of its `TileSizes`",
-        class: Some(Class { import: None, variable: "tile_info", fields: &["tile_m", "tile_k", "tile_n"] }),
-    },
-    KernelLibrary {
-        sign: "gmm",
-        parameters: "`tiling`, the block of rows, of the contracted dimension and of columns",
-        class: None,
-    },
-];
+/// The settings of a kernel's blocks: `` `block_q` and `block_kv` of splash attention's `BlockSizes` ``.
+fn parameters(blocks: &KernelBlocks) -> String {
+    let fields: Vec<String> = blocks.fields.iter().map(|field| format!("`{field}`")).collect();
+    let fields = match &fields[..] {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => fields.concat(),
+    };
+    if blocks.owner.is_empty() { fields } else { format!("{fields} of {}", blocks.owner) }
+}
 
-impl KernelLibrary {
-    fn of(kernel: &str) -> Option<&'static Self> {
-        LIBRARIES.iter().find(|library| kernel.contains(library.sign))
-    }
-
-    /// Imports and code that divide the blocks by `parts`: from the sizes, if known, else from the program's own.
-    fn code(&self, sizes: &[BlockSize], parts: u64) -> Option<(&'static str, String)> {
-        let Class { import, variable, fields } = self.class?;
-        let told = |name: &str| sizes.iter().find(|each| each.name == name).map(|each| each.size);
-        let is_told = fields.iter().all(|name| told(name).is_some());
-        let smaller = |name: &&str| match told(name).filter(|_| is_told) {
-            Some(size) => format!("{name}={}", (size / parts).max(LANES)),
-            None => format!("{name}={variable}.{name} // {parts}"),
-        };
-        let smaller = fields.iter().map(smaller).collect::<Vec<_>>().join(", ");
-        Some(match import.filter(|_| is_told) {
-            Some(import) => (import, format!("{variable} = BlockSizes({smaller})")),
-            None => (REPLACE, format!("{variable} = dataclasses.replace({variable}, {smaller})")),
-        })
-    }
+/// Imports and code that divide the blocks by `parts`: from the sizes, if known, else from the program's own.
+fn smaller(blocks: &KernelBlocks, sizes: &[BlockSize], parts: u64) -> Option<(&'static str, String)> {
+    let object = Some(blocks.object).filter(|object| !object.is_empty())?;
+    let told = |name: &str| sizes.iter().find(|each| each.name == name).map(|each| each.size);
+    let is_told = blocks.fields.iter().all(|name| told(name).is_some());
+    let smaller = |name: &&str| match told(name).filter(|_| is_told) {
+        Some(size) => format!("{name}={}", (size / parts).max(LANES)),
+        None => format!("{name}={object}.{name} // {parts}"),
+    };
+    let smaller = blocks.fields.iter().map(smaller).collect::<Vec<_>>().join(", ");
+    Some(match blocks.import.filter(|_| is_told) {
+        Some(import) => (import, format!("{object} = BlockSizes({smaller})")),
+        None => (REPLACE, format!("{object} = dataclasses.replace({object}, {smaller})")),
+    })
 }
 
 /// The blocks of a kernel that a message doesn't list.

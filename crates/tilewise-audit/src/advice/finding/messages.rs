@@ -239,7 +239,7 @@ pub enum RunTimeFinding {
     },
     /// Earlier attempts in the same process may hold memory.
     Repeated,
-    /// The same code runs without `jax.jit`.
+    /// The code runs where it isn't compiled.
     WithoutJit,
     /// A compiled function closes over an array, which is a constant of its program.
     ClosedOver,
