@@ -49,9 +49,9 @@ impl Message {
         let log = text;
         let text = clean::clean(log);
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
-        let is_no_error = |message: &Self| message.form.level() != Level::Error;
+        let is_of_host = |message: &Self| message.form == Form::HostWarning;
         let mut messages = read_all(&text, is_log, device);
-        messages.extend(killed::by_launcher(&text).filter(|_| messages.iter().all(is_no_error)));
+        messages.extend(killed::by_launcher(&text).filter(|_| messages.iter().all(is_of_host)));
         messages.extend(killed::in_prose(&text).filter(|_| messages.is_empty()));
         let (kernel, named) = (kernel_name::of(&text), Named::of(&text));
         let options = [KernelMemory::Vmem, KernelMemory::Smem, KernelMemory::Shared]

@@ -31,7 +31,8 @@ pub struct Host {
 }
 
 /// Signs of a conversion of checkpoints: of scripts, and of sentences.
-const CONVERSIONS: [&str; 15] = [
+const CONVERSIONS: [&str; 16] = [
+    "onverting a checkpoint",
     "checkpoint_conversion",
     "convert_hf",
     "convert_ckpt",

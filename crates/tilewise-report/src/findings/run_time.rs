@@ -257,7 +257,7 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             "quantization_config=BitsAndBytesConfig(load_in_8bit=True)  # in from_pretrained; of transformers or diffusers\n\
              # or pipe.enable_model_cpu_offload(); of a trainer its own option, as base_model_precision",
         ),
-        Asker::Load { is_restored, is_of_keras } => {
+        Asker::Load { is_restored, is_of_keras, is_on_tpu } => {
             let less = if is_restored {
                 "Load less on each device: a part of the weights, as they are read and not after; parameters alone where nothing is trained, since \
                  a training's checkpoint holds an optimizer's state, too; a narrower type. The memory ran out while a function loaded them, before \
@@ -266,7 +266,7 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
                 "Load the weights on the host, and give each device only its part of them: what is read or initialized on the device first lies there \
                  whole, maybe twice. On a single device a narrower type is left. The memory ran out while a function loaded them, before any step"
             };
-            let words = Words::new(less).task(match (is_restored, is_of_keras) {
+            let words = Words::new(less).task(match (is_restored, is_of_keras || !is_on_tpu) {
                 (true, _) => "Load less on a device: a part, no optimizer's state, a narrower type",
                 (_, true) => "Load less on a device: a part of the weights, or a narrower type",
                 _ => "Load the weights on the host, then give each device its part",

@@ -41,6 +41,19 @@ fn an_input_pipeline_holds_data() {
     assert!(!first_change("config.input.cache_raw = False\nstep: 150\nKilled\n").0.contains("cache_raw"));
 }
 
+/// A stage and its option come before the limit of a container.
+#[test]
+fn a_stage_comes_before_a_limit() {
+    let save = "It dies while saving the checkpoint.\nstaging_budget_gb: 16\nContainer was OOM killed (exit 137)\n";
+    let (task, screen) = first_change(save);
+    assert_eq!(task, "Lower `staging_budget_gb` from 16 to 8", "{screen}");
+    assert!(!screen.contains("16g"), "{screen}");
+    let copies = "xmp.spawn(train, nprocs=8)\nprocess 0 terminated with signal SIGKILL\n";
+    assert_eq!(first_change(copies).0, "Hold the model once for all 8 processes, or start fewer");
+    let jit = "It works fine without jit.\nimport jax\nKilled\n";
+    assert_eq!(first_change(jit).0, "Compile one turn of the loop, not the whole: without jit it runs");
+}
+
 /// A table of growth tells how much all parts take.
 #[test]
 fn memory_that_grows_with_each_part_is_added_up() {

@@ -108,6 +108,31 @@ fn options_reach_kernels_of_libraries() {
     );
 }
 
+/// Arrays without blocks, the job's own options for blocks, and an operation that unrolls.
+#[test]
+fn what_fills_vmem_is_told() {
+    let call = "Ran out of memory in memory space vmem while allocating on stack for %k.1 = f32[4096,1024]{1,0:T(8,128)} \
+                custom-call(f32[4096,1024]{1,0:T(8,128)} %x), custom_call_target=\"tpu_custom_call\". Scoped allocation with size \
+                32.00M and limit 16.00M exceeded scoped vmem limit by 16.00M.";
+    let (task, screen) = first_change(call);
+    assert_eq!(task, "If the kernel is yours: give it a grid and blocks: its arrays are in VMEM whole");
+    assert!(screen.contains("pl.BlockSpec((512, 1024)"), "{screen}");
+    let used = "Ran out of memory in memory space vmem. Used 59.79M of 16.00M vmem. Exceeded vmem capacity by 43.79M.";
+    let options = format!("train --scan_query_chunk_size=2048\n{used}");
+    assert_eq!(
+        first_change(&options).0,
+        "If they size the kernel's blocks: lower `scan_query_chunk_size` from 2048 to 512"
+    );
+    let helion = format!("helion.Config(block_sizes=[16], pallas_loop_type='unroll')\n{used}");
+    assert!(first_change(&helion).0.starts_with("Set `pallas_loop_type` to 'emit_pipeline'"));
+    let spills = format!(
+        "Traceback (most recent call last):\n  File \"/lib/python3/site-packages/a/b.py\", line 7, in f\n    x = torch.cumsum(y, 0)\n\
+         RuntimeError: {used}\n  Largest program allocations in vmem:\n  1. Size: 59.00M\n     XLA label: register allocator spill slots\n\
+              Allocation type: scoped\n     ==========================\n"
+    );
+    assert_eq!(first_change(&spills).0, "Give `cumsum` (b.py:7) less at once, 32 bits, or another form");
+}
+
 /// A kernel in a library's file isn't the reader's, and an array that fills the memory isn't a spilled register.
 #[test]
 fn a_kernel_of_a_library_is_not_the_readers() {
@@ -122,7 +147,8 @@ fn a_kernel_of_a_library_is_not_the_readers() {
         )
     };
     let (task, screen) = first_change(&of("/home/me/sgl_jax/srt/kernels/update.py", "64.00M"));
-    assert_eq!(task, "Raise the limit to 65.00 MiB");
+    // The next request to a server may be larger.
+    assert_eq!(task, "Raise the limit to 73.00 MiB");
     assert!(screen.contains("Update sglang-jax, whose kernel it is") && !screen.contains("of your own"), "{screen}");
     assert!(!screen.contains("registers"), "{screen}");
     assert!(first_change(&of("/home/me/update.py", "32.00M")).1.contains("registers"));

@@ -289,6 +289,8 @@ pub enum Asker {
         is_restored: bool,
         /// Whether Keras loads them.
         is_of_keras: bool,
+        /// Whether a TPU's memory ran out: most have several devices.
+        is_on_tpu: bool,
     },
     /// A server that loads weights, before it has a cache.
     ServedWeights {
@@ -445,13 +447,19 @@ impl Asker {
                     .model
                     .zip(devices)
                     .map(|(model, devices)| model.parameters.saturating_mul(2) / devices.max(1));
-                let part = part.zip(room).filter(|(part, room)| part < room).map(|(part, _)| part);
+                // On a GPU others may hold the rest.
+                let part = part
+                    .filter(|_| message.machine().is_none())
+                    .zip(room)
+                    .filter(|(part, room)| part < room)
+                    .map(|(part, _)| part);
                 Some(Self::ServedWeights { server, devices, are_all, part })
             }
             (Occasion::Load, None) => {
                 let code = message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
                 let is_restored = code.is_some_and(|code| code.contains("restore("));
-                Some(Self::Load { is_restored, is_of_keras: message.job.names.keras })
+                let is_on_tpu = message.machine().is_none();
+                Some(Self::Load { is_restored, is_of_keras: message.job.names.keras, is_on_tpu })
             }
             (Occasion::Weights, None) => Some(Self::Weights),
             (Occasion::Division, None) => Some(Self::Division),
