@@ -215,11 +215,6 @@ pub(super) fn with_history(mut advice: Vec<Recommendation>, message: &Message) -
         let finding = Finding::RunTime(RunTimeFinding::OptimizerState { optimizers, is_divided, is_of_keras });
         advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     }
-    let is_of_array = is_of_device || is_of_program || message.form == Form::Host;
-    if job.runs_without_jit && is_of_array && is_error && message.framework == Some(Framework::Jax) {
-        let finding = Finding::RunTime(RunTimeFinding::WithoutJit);
-        advice.insert(0, Recommendation::new(finding, Target::Value, message.framework));
-    }
     if job.is_repeated && is_of_device && is_error {
         advice.insert(
             0,

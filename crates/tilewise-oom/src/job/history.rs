@@ -29,24 +29,6 @@ const OPTIMIZERS: [(&str, &str, u64); 10] = [
     ("nadam", "Nadam", 2),
 ];
 
-/// Whether a sentence tells that code runs where it isn't compiled: `It works fine without jit`. `lower` is in lower case.
-pub(super) fn runs_without_jit(lower: &str) -> bool {
-    const WITHOUT: [&str; 7] = [
-        "without jit",
-        "without `jit",
-        "without jax.jit",
-        "without @jax.jit",
-        "without `jax.jit",
-        "disable_jit",
-        "not jitted",
-    ];
-    const RUNS: [&str; 6] = ["works", "worked", "runs", "is fine", "no oom", "fits"];
-    prose::sentences(lower).any(|sentence| {
-        let has = |known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
-        has(&WITHOUT) && has(&RUNS) && !sentence.contains("n't run") && !sentence.contains("runs out")
-    })
-}
-
 /// Words of a sentence on what runs, and on what doesn't.
 const WORKS: [&str; 9] = ["works", "worked", "can train", "can fine", "is fine", "runs", "fits", "trains", "i can "];
 const FAILS: [&str; 11] = [
@@ -118,12 +100,6 @@ const LONGEST: usize = 1000;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn code_that_is_not_compiled() {
-        assert!(runs_without_jit("the program works fine without jit, or with jit on the gpu."));
-        assert!(!runs_without_jit("it runs out of memory without jit, too") && !runs_without_jit("works with jit"));
-    }
 
     #[test]
     fn optimizers_that_work() {

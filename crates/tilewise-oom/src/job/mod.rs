@@ -128,8 +128,6 @@ pub struct Job {
     pub closes_over: bool,
     /// An optimizer with which it ran, where one with more state fails.
     pub optimizers: Option<Optimizers>,
-    /// Whether the text tells that the same code runs without being compiled.
-    pub runs_without_jit: bool,
     /// Whether earlier attempts ran in the same process.
     pub is_repeated: bool,
     /// A version of a package with which it ran, where the text compares it with one that fails.
@@ -197,7 +195,6 @@ impl Job {
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             optimizers: Optimizers::of(&lower),
             is_repeated: history::is_repeated(&lower),
-            runs_without_jit: history::runs_without_jit(&lower),
             worked: Worked::of_commit(tail(log, SEARCHED)).or_else(|| Worked::of(&lower)),
             occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),

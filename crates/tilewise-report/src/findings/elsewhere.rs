@@ -6,7 +6,7 @@ use super::{
     gpu_kernels, host, reason,
     run_time::{drop_old, list_alive},
     smaller,
-    words::{capitalized, printed},
+    words::{capitalized, lower_fraction, part, printed},
 };
 use crate::style::{bytes, file_name, grouped};
 use tilewise::visible;
@@ -422,17 +422,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         kernel => gpu_kernels::words(kernel, about),
     }
-}
-
-/// A percentage as a part: `0.98`, `1.00`.
-fn part(percent: u64) -> String {
-    format!("{}.{:02}", percent / 100, percent % 100)
-}
-
-/// A fraction of a GPU's memory that leaves a sixth more beside the pool.
-fn lower_fraction(value: &str) -> String {
-    let part = value.parse::<f64>().unwrap_or(0.75);
-    format!("{:.2}", (part - 0.15).max(0.1)).trim_start_matches('0').to_owned()
 }
 
 pub(super) fn answer(message: &Message) -> [String; 2] {

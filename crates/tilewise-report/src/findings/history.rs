@@ -29,13 +29,6 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 _ => words,
             }
         }
-        RunTimeFinding::WithoutJit => Words::new(
-            "Compile a part of it: without `jax.jit` the arrays of an operation are gone before the next ones are made, as the text says works, while \
-             a program may make those of all turns of a Python loop at once, which is written out in it. `jax.lax.scan` and `jax.lax.map` have one \
-             turn at a time",
-        )
-        .task("Compile one turn of the loop, not the whole: without jit it runs")
-        .jax(about, "import jax", "ys = [jax.jit(turn)(x) for x in xs]  # turn: the loop's body; or jax.lax.map(turn, xs)"),
         _ => Words::new(
             "Run each attempt in a process of its own, or free what the earlier ones hold before the next: an attempt that failed in the same \
              process may still hold its weights, cache and programs, and leaves the memory in pieces. The first attempt's error is the one to \

@@ -91,7 +91,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         ))
         .task(format!("Install `{package}` {version} again, which the text says works"))
         .code(None, history::install(package, version, repository.as_deref(), *machine)),
-        RunTimeFinding::OptimizerState { .. } | RunTimeFinding::Repeated | RunTimeFinding::WithoutJit => history::words(finding, about),
+        RunTimeFinding::OptimizerState { .. } | RunTimeFinding::Repeated => history::words(finding, about),
         RunTimeFinding::ClosedOver => Words::new(
             "Pass the array as an argument: one that a compiled function closes over is a constant of its program, which the host copies \
              several times as it compiles, and the device holds beside the array itself. `functools.partial` closes over it, too",

@@ -42,6 +42,17 @@ pub(super) fn list<T: ToString>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// A percentage as a part: `0.98`, `1.00`.
+pub(super) fn part(percent: u64) -> String {
+    format!("{}.{:02}", percent / 100, percent % 100)
+}
+
+/// A fraction of a GPU's memory that leaves a sixth more beside the pool.
+pub(super) fn lower_fraction(value: &str) -> String {
+    let part = value.parse::<f64>().unwrap_or(0.75);
+    format!("{:.2}", (part - 0.15).max(0.1)).trim_start_matches('0').to_owned()
+}
+
 /// `a`, `a and b`, `a, b and 3 others`.
 pub(super) fn listed(names: &[String]) -> String {
     match names {

@@ -239,8 +239,6 @@ pub enum RunTimeFinding {
     },
     /// Earlier attempts in the same process may hold memory.
     Repeated,
-    /// The code runs where it isn't compiled.
-    WithoutJit,
     /// A compiled function closes over an array, which is a constant of its program.
     ClosedOver,
     /// An input has more tokens than the model was trained for.
@@ -476,7 +474,7 @@ impl RunTimeFinding {
             Self::Worked { .. } => Change::None,
             Self::Repeated => Change::Free,
             Self::ClosedOver => Change::Free,
-            Self::LongInput { .. } | Self::WithoutJit => Change::Chunk,
+            Self::LongInput { .. } => Change::Chunk,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move | Self::WholeState(_) => Change::Shard,
