@@ -28,6 +28,20 @@ pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
             "return carry, None  # at the end of the loop's step, in place of `return carry, y`; put y into the carry\n\
              carry, _ = jax.lax.scan(step, carry, xs)  # and read it there, in place of ys[-1]",
         ),
+        OfStep::Picked(picked) => Words::new(format!(
+            "Keep only the {picked} steps of the loop{place} that are read: it stacks up {stacks} over all {steps} steps, {taken}. Carry a place for \
+             each of those from step to step"
+        ))
+        .task(format!("Keep only the {picked} of {steps} steps that are read"))
+        .jax(
+            about,
+            JAX_AND_NUMPY,
+            format!(
+                "# read: the numbers of the steps that are read; in the loop's step, of number t and with the values y:\n\
+                 kept = jnp.where((read == t).reshape(-1, *[1] * y.ndim), y, kept)  # from zeros (len(read), *y.shape)\n\
+                 return (carry, kept), None  # in place of `return carry, y`; loop over jnp.arange({steps}); kept is ys[read]"
+            ),
+        ),
         OfStep::Narrower(narrower) => Words::new(format!(
             "Stack the `{narrower}` values of each step of the loop{place}, and convert them where they are read: it stacks up {results} over all {steps} \
              steps, {taken}, each value of which is made from one of `{narrower}`"
@@ -51,17 +65,16 @@ pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
             ));
             let carried: Vec<_> = carried(*over).collect();
             let names = carried.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
-            if over.others || carried.is_empty() {
-                return words.task(format!("Carry what is made of all {steps} steps along, and stack nothing"));
-            }
             let said = names.rsplit_once(", ").map_or(names.clone(), |(first, last)| format!("{first} and {last}"));
+            let task = if over.others { "what is made".to_owned() } else { format!("the {said}") };
             let updates = carried.iter().map(|(_, update, start)| format!("{update}  # from {start}\n"));
             let code = format!(
-                "# in the loop's step; y: of this step, what is reduced after the loop\n{}\
+                "# in the loop's step; y: of this step, what the lines after the loop make something of\n{}\
                  return (carry, {names}), None  # in place of `return carry, y`; the last step's y is in the carry",
                 updates.collect::<String>()
             );
-            words.task(format!("Carry the {said} of the {steps} steps, and stack nothing")).jax(about, JAX_AND_NUMPY, code)
+            let of = if over.others { "of all" } else { "of the" };
+            words.task(format!("Carry {task} {of} {steps} steps along, and stack nothing")).jax(about, JAX_AND_NUMPY, code)
         }
         _ => Words::new(format!(
             "Return less of each step of the loop{place}: it stacks up {results} over all {steps} steps, {taken}, which the program only returns. \
@@ -83,6 +96,14 @@ fn carried(over: OverSteps) -> impl Iterator<Item = (&'static str, &'static str,
         (over.sums, ("total", "total = total + y", "zeros")),
         (over.maxima, ("maximum", "maximum = jnp.maximum(maximum, y)", "-jnp.inf")),
         (over.minima, ("minimum", "minimum = jnp.minimum(minimum, y)", "jnp.inf")),
+        (
+            over.others,
+            (
+                "first",
+                "first = jnp.where((first < 0) & (y > limit), t, first)",
+                "-1; t: the step's number; others likewise",
+            ),
+        ),
     ];
     all.into_iter().filter(|(is_it, _)| *is_it).map(|(_, one)| one)
 }

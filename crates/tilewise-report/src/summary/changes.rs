@@ -195,7 +195,13 @@ pub(super) fn place(advice: &Recommendation) -> String {
         {
             format!("{line}, where the gradient is taken")
         }
-        Finding::LargeDimension(found) if is_call && found.gradients == GradientSums::Apart => {
+        // The only line that a rewrite takes apart.
+        Finding::LargeDimension(found)
+            if is_call
+                && (found.joint.is_some()
+                    || found.is_made
+                    || matches!(found.gradients, GradientSums::Apart | GradientSums::OfEach)) =>
+        {
             format!("{line}, in `{}`", function(source))
         }
         Finding::LargeDimension(found)

@@ -4,7 +4,7 @@ use super::{
     advice::{MIB, advice, code, condition, kind, sentence},
     joins::first,
 };
-use tilewise_audit::recommendation::Saving;
+use tilewise_audit::{Audit, Program, recommendation::Saving};
 
 /// A loop over 16 layers that reads a slice of a cache of 64 MiB in each step, and stacks up the new ones: inputs and outputs of
 /// a scan. Recompiled with the cache in the carry, a decoder written so held 2147467264 bytes less, of a cache of 2 GiB.
@@ -268,10 +268,8 @@ fn steps_that_carry_what_they_keep_are_recomputed_in_segments() {
     assert!(advice(&wave(401)).iter().all(|piece| kind(piece) != ("checkpoint", "loop")));
 }
 
-/// A loop's steps aren't samples where each needs the one before.
-#[test]
-fn steps_that_follow_each_other_are_no_batch() {
-    let text = r#"HloModule jit_f, is_scheduled=true
+/// A loop of 64 steps stacks up 128 MiB, of which sums are made.
+const STACKED: &str = r#"HloModule jit_f, is_scheduled=true
 
 cond {
   c = (s32[], f32[512,1024]{1,0:T(8,128)}, f32[64,512,1024]{2,1,0:T(8,128)}) parameter(0)
@@ -312,9 +310,28 @@ ENTRY main {
   m = f32[64,512]{1,0:T(8,128)} reduce(g, none), dimensions={2}, to_apply=add
   ROOT r.1 = f32[64,512]{1,0:T(8,128)} subtract(m, v.1)
 }"#;
+
+/// A loop's steps aren't samples where each needs the one before.
+#[test]
+fn steps_that_follow_each_other_are_no_batch() {
+    let text = STACKED;
     let of_steps = |text: &str| first(text).is_some_and(|said| said.contains("`wanted` along dimension 0 in parts"));
     assert!(!of_steps(text));
     // Each step makes its row of what no step changes.
     let apart = text.replace("tuple(next, y, kept)", "tuple(next, x, kept)");
     assert!(of_steps(&apart), "{:?}", first(&apart));
+}
+
+#[test]
+fn steps_that_are_read_by_their_numbers_are_kept_alone() {
+    let steps = STACKED.find("  g = f32[64,512,1024]").map_or(STACKED, |at| &STACKED[..at]);
+    let picked = "  n.1 = s32[7,1]{1,0:T(8,128)} parameter(2), metadata={op_name=\"read\"}
+  ROOT g = f32[7,512,1024]{2,1,0:T(8,128)} gather(e, n.1), offset_dims={1,2}, collapsed_slice_dims={0}, start_index_map={0}, \
+         index_vector_dim=1, slice_sizes={1,512,1024}
+}";
+    let counted = ", body=body, backend_config={\"known_trip_count\":{\"n\":\"64\"}}";
+    let program = Program::parse(format!("{steps}{picked}").replace(", body=body", counted)).expect("a program");
+    // Without a limit: a program that fits keeps its stacks.
+    let said = Audit::new(&program).run().advice().first().map(sentence);
+    assert!(said.as_ref().is_some_and(|said| said.contains("Keep only the 7 steps")), "{said:?}");
 }

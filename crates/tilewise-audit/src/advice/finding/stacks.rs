@@ -48,6 +48,8 @@ pub enum OfStep {
     Made,
     /// The values that are made behind the loop of all steps together, and perhaps of each.
     MadeOverSteps(OverSteps),
+    /// The values of this number of steps, which alone are read.
+    Picked(u64),
     /// Nothing but the last step's value, which alone is read.
     Last,
 }

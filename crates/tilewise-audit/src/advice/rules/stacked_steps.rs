@@ -69,10 +69,11 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
             let found = program.peak_temporaries().filter(is_new).filter(is_it);
             let Some(made) = Made::of(program, around, element) else { continue };
             between.extend(made.between);
-            let enough = match made.over_steps {
+            let enough = match (made.over_steps, made.picked) {
                 _ if is_last_read(program, element, steps) => OfStep::Last,
-                Some(over) => OfStep::MadeOverSteps(over),
-                None => OfStep::Made,
+                (None, picked) if picked > 0 => OfStep::Picked(picked),
+                (Some(over), _) => OfStep::MadeOverSteps(over),
+                (None, _) => OfStep::Made,
             };
             (found.collect(), enough)
         };
@@ -96,6 +97,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
             array.bytes / u64::from(array.element_type().bits() / narrower.bits().max(1)).max(1)
         }
         OfStep::Last => 0,
+        OfStep::Picked(picked) => array.bytes / steps * picked.min(steps),
         _ => array.bytes / steps,
     };
     let source = source_line(around);
@@ -120,6 +122,8 @@ struct Made {
     between: Vec<Position>,
     /// Reductions over all steps.
     over_steps: Option<OverSteps>,
+    /// Number of steps that are picked.
+    picked: u64,
 }
 
 impl Made {
@@ -135,7 +139,7 @@ impl Made {
         let has_steps = |position: Position| {
             flow.told(position).is_some_and(|(at, leaf)| axes.of_array(&at, leaf).any(|of| of == steps))
         };
-        let mut made = Self { between: Vec::new(), over_steps: None };
+        let mut made = Self { between: Vec::new(), over_steps: None, picked: 0 };
         let (mut waiting, mut little) = (vec![element], 0_u64);
         let (mut over, mut readers) = (Vec::new(), Vec::new());
         while let Some(position) = waiting.pop() {
@@ -157,7 +161,10 @@ impl Made {
                         // All steps but the first or the last are steps, too.
                         let is_of_steps = |bound: &u64| bound.abs_diff(number) <= 1;
                         if !has_steps(result) && !bounds.iter().any(is_of_steps) {
-                            made.over_steps.get_or_insert_default().add(&reader);
+                            match picked_steps(&reader, number) {
+                                Some(picked) => made.picked = made.picked.max(picked),
+                                None => made.over_steps.get_or_insert_default().add(&reader),
+                            }
                             over.extend(flow.told(result).map(|(at, leaf)| (at.index(), leaf)));
                         }
                     } else if !has_steps(result) || made.between.len() == MOST {
@@ -196,6 +203,19 @@ impl OverSteps {
             }
         }
     }
+}
+
+/// The number of steps that an instruction picks of a stack of all, by their numbers.
+fn picked_steps(reader: &Instruction<'_>, steps: u64) -> Option<u64> {
+    let rows = |at: Instruction<'_>| {
+        let (stack, indexed) = (bounds_of(&at.operands().next()?.instruction()?)?, at.gather_dimensions()?.indexed);
+        let of_step = elements(&stack) / stack.first().filter(|rows| **rows == steps && indexed == [0])?;
+        elements(&bounds_of(&at)?).checked_div(of_step)
+    };
+    let mut gathers = with_fused(*reader).filter(|at| at.opcode() == Opcode::Gather);
+    let has_reduction = with_fused(*reader).any(|at| at.opcode() == Opcode::Reduce);
+    let picked = gathers.next().and_then(rows).filter(|_| !has_reduction && gathers.next().is_none());
+    picked.filter(|picked| *picked < steps)
 }
 
 /// Whether each reader of a stack takes the slice of its last step alone.
