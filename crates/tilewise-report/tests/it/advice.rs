@@ -357,6 +357,10 @@ ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
     assert_eq!(found[0].saving, Saving::AtMost((2 * 384 - 2 * 48 - 64) * MIB));
     let one_of_each = "return jax.nn.logsumexp(logits) - logits[label]";
     assert!(code(&found[0]).is_some_and(|code| code.contains(one_of_each)));
+    // Chunks of all tokens would move between devices, which have rows of their own.
+    let on_devices = advice(&text.replace("is_scheduled=true", "is_scheduled=true, num_partitions=4"));
+    let along = "parts = jax.tree.map(lambda x: jnp.stack(jnp.split(x, 8, 1)), (hidden, labels))";
+    assert!(code(&on_devices[0]).is_some_and(|code| code.contains(along)), "{:?}", code(&on_devices[0]));
     // The weight is named as the loss's own parameter, unless a library numbered it.
     let head = |name: &str| {
         let code = code(&advice(&text.replace("params['head']", name))[0]).unwrap_or_default().to_owned();

@@ -163,6 +163,8 @@ pub struct Logits {
     pub are_labels_dense: bool,
     /// Whether the loss compares them with logits that no gradient goes through, such as a teacher's.
     pub is_distilled: bool,
+    /// Whether several devices run the program together: chunks of all tokens would move between them.
+    pub is_on_devices: bool,
     /// The parameter whose product with the last hidden states they are, in its tree, such as `params['head']`, and whether
     /// it has the vocabulary first; `None` if unknown.
     pub weight: Option<(String, bool)>,

@@ -89,6 +89,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         is_capped: evidence.program().is_some_and(|program| is_capped(program, size)),
         are_labels_dense: evidence.program().is_some_and(|program| are_labels_dense(program, size)),
         is_distilled: evidence.program().is_some_and(|program| is_distilled(program, size)),
+        is_on_devices: evidence.program().is_some_and(|program| program.partitions > 1),
         weight: evidence.program().and_then(|program| weight(program, size)),
     });
     Some(Proposal::new(finding, Target::Value, largest.advised(evidence)).at_most(buffers).bound())
