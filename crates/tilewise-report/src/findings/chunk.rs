@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, is_name, tuple},
+    code::{JAX, is_name, is_path, tuple},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
 use crate::style::bytes;
@@ -75,8 +75,9 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     };
     let taken = TakenGradient::named(finding.gradient_of, about.edited.as_ref());
     let words = match plain(finding, about, &taken, "  # with your options, such as has_aux") {
-        // Sums of parts have other divisors, and a function may have sizes of the batch built in.
-        Some(code) if finding.is_divided || finding.gradients == GradientSums::None && finding.in_parts.is_none() => {
+        // Sums of parts have other divisors: added up as they are, they were another gradient.
+        Some(_) if finding.is_divided => words,
+        Some(code) if finding.gradients == GradientSums::None && finding.in_parts.is_none() => {
             return in_parts_or(words, finding, about, code);
         }
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
@@ -97,12 +98,11 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     }
 }
 
-/// Code of `tilewise` for an unchanged step, if it takes one; a sketch of the same in JAX stands second, or alone.
+/// A sketch in JAX, and code of `tilewise` for an unchanged step, if it takes one.
 fn in_parts_or(words: Words, finding: &LargeDimension, about: &Recommendation, sketch: String) -> Words {
     match microbatch(finding, about, about.parts.unwrap_or(2)) {
         Some(code) if about.framework == Some(Framework::Jax) => {
-            // It draws the random numbers of the whole.
-            Words { sketch: Some(sketch), caveat: None, ..words.code(TILEWISE, code) }
+            Words { plain: Some(sketch), ..words.code(TILEWISE, code) }
         }
         _ => words.jax(about, JAX, sketch),
     }
@@ -180,7 +180,7 @@ fn plain(
     let axis = inputs.first()?.1;
     let names: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
     let is_whole = inputs.iter().all(|(name, at)| is_name(name) && *at == axis);
-    if finding.gradients == GradientSums::None && is_whole {
+    if finding.gradients == GradientSums::None && inputs.iter().all(|(name, at)| is_path(name) && *at == axis) {
         return finding.function.as_ref().map(|function| calls(function, &names, axis, about.parts.unwrap_or(2)));
     }
     if finding.gradients != GradientSums::Summed || !is_whole {
@@ -237,18 +237,23 @@ fn key_of_parts<'a>(finding: &'a LargeDimension, given: &[&str]) -> Option<&'a s
     }
 }
 
-/// Calls of a function with parts of its inputs, one after the other.
+/// Calls of a function with parts of its inputs, one after the other; inputs that no variable has the name of get one.
 fn calls(function: &str, names: &[&str], axis: usize, parts: u64) -> String {
     let along = if axis == 0 { String::new() } else { format!(", {axis}") };
-    let split = |name: &&str| format!("jnp.split({name}, {parts}{along})");
-    let (call, all) = match names {
+    let variable = |(at, name): (usize, &&str)| if is_name(name) { (*name).to_owned() } else { format!("x{at}") };
+    let variables: Vec<String> = names.iter().enumerate().map(variable).collect();
+    let stand_ins = variables.iter().zip(names).filter(|(variable, name)| variable.as_str() != **name);
+    let stand_ins: Vec<String> = stand_ins.map(|(variable, name)| format!("{variable} is {name}")).collect();
+    let stand_ins = if stand_ins.is_empty() { String::new() } else { format!("; {}", stand_ins.join(", ")) };
+    let split = |name: &String| format!("jnp.split({name}, {parts}{along})");
+    let (call, all) = match &variables[..] {
         [name] => ("f(part) for part", split(name)),
-        _ => ("f(*part) for part", format!("zip({})", names.iter().map(split).collect::<Vec<_>>().join(", "))),
+        all => ("f(*part) for part", format!("zip({})", all.iter().map(split).collect::<Vec<_>>().join(", "))),
     };
     format!(
-        "ys = [{call} in {all}]  # f: your call of {function}, given a part of {}\n\
+        "ys = [{call} in {all}]  # f: your call of {function}, given a part of {}{stand_ins}\n\
          y = jax.tree.map(lambda *parts: jnp.concatenate(parts), *ys)",
-        names.join(" and ")
+        variables.join(" and ")
     )
 }
 

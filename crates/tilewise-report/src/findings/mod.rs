@@ -101,10 +101,9 @@ pub struct Words {
     pub code: Option<String>,
     /// The code's imports, a line each.
     pub imports: Option<&'static str>,
-    /// Code of the program's framework alone, where [`code`](field@Self::code) is of `tilewise`.
+    /// Code of the program's framework alone, where [`code`](field@Self::code) is of `tilewise`; a function in it may be the reader's to
+    /// write.
     pub plain: Option<String>,
-    /// Such code with functions that the reader has to write.
-    pub sketch: Option<String>,
     /// A caveat: a sentence without a full stop.
     pub caveat: Option<String>,
 }
@@ -118,7 +117,6 @@ impl Words {
             code: None,
             imports: None,
             plain: None,
-            sketch: None,
             caveat: None,
         }
     }

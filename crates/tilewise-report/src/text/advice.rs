@@ -20,7 +20,7 @@ pub(super) fn write_in_full(
         let said = words(change.recommendation);
         let is_above = at == 0 && is_code_above;
         let with_code = said.code.is_some() && (!is_above || change.plain_code.is_some());
-        if !with_code && said.sketch.is_none() && said.sentence == change.task {
+        if !with_code && said.sentence == change.task {
             continue;
         }
         if !is_titled {
@@ -32,8 +32,7 @@ pub(super) fn write_in_full(
         let plain = change.plain_code.iter().filter(|_| !is_above).flat_map(|code| code.lines());
         let own = said.lines().filter(|_| with_code);
         let between = plain.clone().next().map(|_| "# or, with tilewise:").filter(|_| with_code);
-        let sketch = said.sketch.iter().flat_map(|code| ["# or, in JAX alone:"].into_iter().chain(code.lines()));
-        write_code(plain.chain(between).chain(own).chain(sketch), out)?;
+        write_code(plain.chain(between).chain(own), out)?;
     }
     Ok(())
 }
