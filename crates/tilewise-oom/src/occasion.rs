@@ -39,7 +39,7 @@ const LOADS: [&str; 3] = ["restore", "pretrained", "preset"];
 const EVALUATIONS: [&str; 4] = ["evaluate", "evaluation", "validation", "prediction"];
 
 /// Words beside a verb of an evaluation: `eval` is one of Python's, and arguments are validated.
-const PARTS: [&str; 4] = ["step", "epoch", "loop", "batch"];
+const PARTS: [&str; 7] = ["step", "epoch", "loop", "batch", "run", "compile", "loss"];
 
 const VERBS: [&str; 6] = ["init", "initialize", "create", "make", "build", "setup"];
 
@@ -260,6 +260,7 @@ mod tests {
             assert_eq!(of(code), Some(Occasion::Load), "{code}");
         }
         assert_eq!(of("loss = eval_step(state, batch)"), Some(Occasion::Evaluation));
+        assert_eq!(of("trainer.compile_eval({"), Some(Occasion::Evaluation));
         for code in [
             "state = step(state, batch)",
             "out = jax.eval_shape(f, x)",

@@ -143,9 +143,9 @@ fn is_of_step(words: &[&str]) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Worked {
-    /// The package's name, as `pip` has it.
+    /// The package's name, as `pip` has it; empty where a commit is taken back.
     pub package: String,
-    /// The version that works.
+    /// The version that works, or the commit that is taken back.
     pub version: String,
     /// The address of its repository, where the version is a commit.
     pub repository: Option<String>,
@@ -246,6 +246,20 @@ impl Worked {
                 version: version.to_owned(),
                 repository: Some(format!("https://{address}")),
             })
+        })
+    }
+
+    /// The commit that a sentence takes back, after which a job ran: ``Reverting `ea119f9` resolves the issue``.
+    pub(crate) fn of_revert(lower: &str) -> Option<Self> {
+        let is_hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let has_digit = |word: &str| word.contains(|c: char| c.is_ascii_digit());
+        let is_commit = |word: &&str| (7..=40).contains(&word.len()) && is_hex(word) && has_digit(word);
+        sentences(lower).find_map(|sentence| {
+            let has = |known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
+            let is_back =
+                sentence.contains("revert") && has(&HELPS) && !has(&["n't", "not ", "ert to", "erting to", "erted to"]);
+            let version = words(sentence).into_iter().find(is_commit).filter(|_| is_back)?;
+            Some(Self { package: String::new(), version: version.to_owned(), repository: None })
         })
     }
 

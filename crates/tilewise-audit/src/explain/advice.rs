@@ -215,6 +215,26 @@ pub(super) fn with_history(mut advice: Vec<Recommendation>, message: &Message) -
         let finding = Finding::RunTime(RunTimeFinding::OptimizerState { optimizers, is_divided, is_of_keras });
         advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     }
+    if job.is_resumed && is_of_device && is_error && message.server.is_none() {
+        // Program and inputs fit in a fresh run: only arrays beside them tell more.
+        advice.retain(|piece| {
+            matches!(
+                piece.finding,
+                Finding::RunTime(RunTimeFinding::OthersHold { .. })
+                    | Finding::Elsewhere(ElsewhereFinding::OldArrays { .. })
+            )
+        });
+        let finding = match message.framework {
+            Some(Framework::TorchXla) if job.names.spmd => RunTimeFinding::Resumed,
+            Some(Framework::Torch | Framework::TorchXla) => RunTimeFinding::Kept(Kept::Checkpoint("state".to_owned())),
+            _ => RunTimeFinding::Resumed,
+        };
+        advice.insert(0, Recommendation::new(Finding::RunTime(finding), Target::Argument, message.framework));
+    }
+    if job.names.transforms_samples && (is_of_device || message.form == Form::Host) && is_error {
+        let finding = Finding::RunTime(RunTimeFinding::TransformedSamples);
+        advice.insert(0, Recommendation::new(finding, Target::Value, message.framework));
+    }
     if job.is_repeated && is_of_device && is_error {
         advice.insert(
             0,

@@ -320,18 +320,25 @@ fn shared_memory(message: &Message) -> ElsewhereFinding {
 /// The tenths of a GPU's memory that a process may take where it overflows into the host's; `None` where that is set already,
 /// where a job trains, which would wait for the host in each step, and where the GPU's memory is unknown or far too small.
 fn unified(message: &Message) -> Option<u64> {
-    let is_possible = message.framework == Some(Framework::Jax) && message.machine() == Some(UntiledMachine::Gpu);
-    /// Tenths of a GPU's memory that few hosts have beside it.
-    const MOST: u64 = 40;
-
+    let is_of_structures = message.job.names.structures;
+    let is_possible = (message.framework == Some(Framework::Jax) || is_of_structures)
+        && message.machine() == Some(UntiledMachine::Gpu);
+    // Few hosts have more beside it, and beside the request of what isn't known to be a model that runs lie arrays as large.
+    let most = match message.job.run {
+        _ if is_of_structures => 100,
+        Some(Run::Inference) => 40,
+        _ => 15,
+    };
     let is_useful = !message.job.done.contains(&Done::UnifiedMemory) && message.job.run != Some(Run::Training);
     let total = message.usage.as_ref().map(|usage| usage.total.bytes());
     let asked = total.max(message.used.as_ref().map(PrintedSize::bytes))?;
+    let warning = message.warned_of_rematerialization();
+    let made = warning.and_then(|warning| warning.used.as_ref()).map_or(0, PrintedSize::bytes);
     // The warning's target is what arguments leave of the pool, three quarters of the memory.
-    let warned = || Some(message.warned_of_rematerialization()?.limit.as_ref()?.bytes() / 3 * 4);
+    let warned = || Some(warning?.limit.as_ref()?.bytes() / 3 * 4);
     let all = message.device_bytes().or_else(warned)?;
-    let tenths = asked.saturating_mul(12).div_ceil(all.max(1));
-    (is_possible && is_useful && tenths <= MOST).then_some(tenths)
+    let tenths = asked.max(made).saturating_mul(12).div_ceil(all.max(1));
+    (is_possible && is_useful && tenths <= most).then_some(tenths)
 }
 
 /// The only size of an array that prose counts something by.
@@ -367,7 +374,7 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
         return Mapped(function);
     }
     if let Some(product) = &listing.message.product {
-        return Whole(WholeArray::Product(product.clone()));
+        return Whole(WholeArray::of_sizes(product, listing.message.job.names));
     }
     let largest = largest(listing).map(|row| {
         let own = row.source.as_ref().filter(|source| !source.is_installed());

@@ -72,6 +72,10 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         advice.insert(0, Recommendation::new(Finding::Memory(finding), Target::Argument, message.framework));
         return advice;
     }
+    // A batch that has to stay isn't taken apart either.
+    let batches = || message.job.settings.iter().filter(|setting| is_ruled_out(setting)).map(|setting| setting.value);
+    let has_size = |size: u64| batches().any(|batch| batch == size);
+    advice.retain(|piece| !matches!(&piece.finding, Finding::LargeDimension(of) if has_size(of.size)));
     let first = |shape: &Shape| shape.dimensions().first().and_then(|dimension| dimension.bound());
     let is_global = |setting: &&Setting| {
         setting.name.to_ascii_lowercase().contains("global")
@@ -108,12 +112,13 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     if advice.first().is_some_and(is_of_kernel) && !of_kernel.is_empty() {
         let shrink = Shrink::of(&budget, message.form);
         let settings = lowered(of_kernel, shrink, listing);
-        let finding = MemoryFinding::Settings { settings, shrink, is_trained: false, accumulation: None };
+        let finding =
+            MemoryFinding::Settings { settings, shrink, is_trained: false, is_evaluated: false, accumulation: None };
         let finding = Finding::Memory(finding);
         advice.insert(1, Recommendation::new(finding, Target::Argument, message.framework));
         return advice;
     }
-    let is_trained = message.job.run == Some(Run::Training);
+    let is_trained = message.job.run == Some(Run::Training) && !is_evaluated;
     let required = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
@@ -158,7 +163,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         Some(elements) => MemoryFinding::FewSamples { elements },
         None => {
             let accumulation = message.job.accumulation.clone();
-            MemoryFinding::Settings { settings, shrink: required, is_trained, accumulation }
+            MemoryFinding::Settings { settings, shrink: required, is_trained, is_evaluated, accumulation }
         }
     });
     // A setting names the batch of this step.
@@ -191,11 +196,18 @@ pub(super) fn with_recomputing(mut advice: Vec<Recommendation>, listing: Listing
         )
     };
     let is_whole = message.memory_space.as_deref() == Some("hbm") && listing.allocations.is_empty();
-    let is_trained = message.job.run == Some(Run::Training) && !message.job.done.contains(&Done::Recomputed);
+    let is_trained = message.job.run == Some(Run::Training)
+        && message.occasion() != Some(Occasion::Evaluation)
+        && !message.job.done.contains(&Done::Recomputed);
     let looks = |piece: &Recommendation| matches!(piece.finding, Finding::Memory(MemoryFinding::LookInside { .. }));
     let at = advice.iter().position(looks).filter(|_| is_whole && is_trained && !advice.iter().any(is_known));
     if let Some(at) = at {
-        let finding = MemoryFinding::Recompute { is_of_keras: message.job.names.keras };
+        // The first step says how far it is, since a checkpoint alone seldom frees half of all.
+        let shrink = match &mut advice[at].finding {
+            Finding::Memory(MemoryFinding::LookInside { shrink, .. }) if at == 0 => shrink.take(),
+            _ => None,
+        };
+        let finding = MemoryFinding::Recompute { is_of_keras: message.job.names.keras, shrink };
         let framework = message.framework.or(Some(Framework::Jax));
         advice.insert(at, Recommendation::new(Finding::Memory(finding), Target::Value, framework));
     }
@@ -233,7 +245,7 @@ pub(super) fn with_switches(mut advice: Vec<Recommendation>, listing: Listing<'_
     let is_wide = largest.is_none_or(|element| element == ElementType::F32);
     // A GPU that the text doesn't name may have no bfloat16.
     let has_bfloat = message.machine().is_none() || job.gpu.as_ref().is_some_and(Gpu::has_bfloat16);
-    let is_trained = job.run == Some(Run::Training);
+    let is_trained = job.run == Some(Run::Training) && message.occasion() != Some(Occasion::Evaluation);
     let is_useful = |switch: &&Switch| match switch.kind {
         SwitchKind::Narrow => is_wide && has_bfloat,
         SwitchKind::Recompute => is_trained && !job.done.contains(&Done::Recomputed),

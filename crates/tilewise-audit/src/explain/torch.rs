@@ -225,5 +225,6 @@ fn whole_array(message: &Message) -> WholeArray {
         [2, 4].iter().any(|each| is_close(model.parameters.saturating_mul(*each), asked.bytes()))
     });
     let parameters = parameters.map(|(model, _)| WholeArray::Parameters(model.parameters));
-    parameters.or_else(|| message.product.clone().map(WholeArray::Product)).unwrap_or(WholeArray::Unknown)
+    let of_sizes = || message.product.as_ref().map(|product| WholeArray::of_sizes(product, message.job.names));
+    parameters.or_else(of_sizes).unwrap_or(WholeArray::Unknown)
 }

@@ -81,6 +81,7 @@ pub(super) const RULES: &[Rule] = &[
             "operation {library:name} failed out of memory",
             "failed to create {handle:name} handle",
             "could not create {handle:name} handle",
+            "(cuSolver|cuBLAS|cuDNN|cuSPARSE|cuFFT) has not been {handle:name}",
             "*CUDA_ERROR_ILLEGAL_ADDRESS an illegal memory access was {broken:name}",
             "*CUDA_ERROR_OUT_OF_MEMORY",
             "*hipErrorOutOfMemory",

@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
             "AllocatorStats",
             "Num Allocs {allocations:number}",
             "bytes_in_use {in_use:bytes}",
-            "peak_bytes_in_use {peak:bytes}",
+            "peak_bytes_in_use ({peak:size}|{peak:bytes})",
             "largest_free_block_bytes {largest:bytes}",
             "bytes_reservable_limit {reservable:bytes}",
         ],

@@ -130,6 +130,8 @@ pub struct Job {
     pub optimizers: Option<Optimizers>,
     /// Whether earlier attempts ran in the same process.
     pub is_repeated: bool,
+    /// Whether it fails only once it goes on from a checkpoint.
+    pub is_resumed: bool,
     /// A version of a package with which it ran, where the text compares it with one that fails.
     pub worked: Option<Worked>,
     /// Its work as it failed, in the words of the text's own sentences.
@@ -150,6 +152,8 @@ impl Job {
         if trials::are_lengths_to_stay(&lower) {
             settings.retain(Setting::is_of_batch);
         }
+        let is_tried = |name: &str| trials::is_tried(&lower, &name.to_ascii_lowercase());
+        settings.retain(|setting| setting.is_of_batch() || !is_tried(&setting.name));
         let grows = growth::grows(log) || growth::is_told(&lower);
         let has_run = grows || turns::have_run(log);
         // There is no step while weights are made or loaded.
@@ -163,7 +167,7 @@ impl Job {
             switches: Switch::all(log),
             accumulation: settings::accumulation(text),
             devices: Devices::of(log),
-            sizes: settings::sizes(text),
+            sizes: settings::sizes(text).into_iter().filter(|size| !is_tried(&size.name)).collect(),
             blocks: settings::blocks(text),
             has_run,
             grows,
@@ -171,7 +175,7 @@ impl Job {
             host: Host::of(log),
             kept: Kept::of(log),
             run: Run::of(log),
-            told: Told::of(log),
+            told: Told::of(log).filter(|told| !is_tried(told.name.trim_start_matches('-'))),
             done: Done::all(log),
             model: Model::of(log),
             gpu: Gpu::of(log),
@@ -195,7 +199,10 @@ impl Job {
             closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
             optimizers: Optimizers::of(&lower),
             is_repeated: history::is_repeated(&lower),
-            worked: Worked::of_commit(tail(log, SEARCHED)).or_else(|| Worked::of(&lower)),
+            is_resumed: history::is_resumed(&lower),
+            worked: Worked::of_commit(tail(log, SEARCHED))
+                .or_else(|| Worked::of_revert(&lower))
+                .or_else(|| Worked::of(&lower)),
             occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),
         }

@@ -17,6 +17,16 @@ pub struct Names {
     pub adapters: bool,
     /// Kubernetes.
     pub kubernetes: bool,
+    /// PyTorch/XLA's SPMD, whose tensors have shardings.
+    pub spmd: bool,
+    /// A predictor of structures, whose users run a program of others on long inputs: AlphaFold, ColabFold.
+    pub structures: bool,
+    /// A factorization of any matrix, whose full factor has a row and a column for each row of a tall one.
+    pub factors_tall: bool,
+    /// A factorization of a square matrix, which is there whole.
+    pub factors_square: bool,
+    /// PyMC's or NumPyro's samples that are transformed after they were drawn.
+    pub transforms_samples: bool,
 }
 
 impl Names {
@@ -30,6 +40,11 @@ impl Names {
             fsdp1: has(&["full_shard", "FullyShardedDataParallel", "fully_sharded_data_parallel"]),
             adapters: has_word(lower, &["lora", "qlora", "peft", "loraconfig", "lora_r", "lora_rank", "lora_alpha"]),
             kubernetes: has_word(lower, &["kubernetes", "kubectl", "k8s", "helm"]),
+            spmd: has_word(lower, &["spmd", "mark_sharding"]),
+            structures: lower.contains("alphafold") || lower.contains("colabfold"),
+            factors_tall: has(&["linalg.svd(", "linalg.lstsq", "linalg.pinv(", "linalg.qr(", "torch.svd("]),
+            factors_square: has(&["linalg.inv(", "linalg.cholesky", "linalg.eigh", "linalg.solve(", "linalg.slogdet("]),
+            transforms_samples: has(&["Transforming variables", "_postprocess_samples"]),
         }
     }
 }

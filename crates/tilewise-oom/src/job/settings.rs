@@ -19,7 +19,19 @@ impl Setting {
     #[must_use]
     pub fn is_of_batch(&self) -> bool {
         let name = option(&self.name);
-        name.contains("batch") || is_named(&name, "bs")
+        name.contains("batch") || is_named(&name, "bs") || self.is_of_environments()
+    }
+
+    /// Whether it counts environments that a simulator steps at once, which are a batch of their own.
+    #[must_use]
+    pub fn is_of_environments(&self) -> bool {
+        is_one_of(&option(&self.name), &ENVIRONMENTS)
+    }
+
+    /// Whether its name is one of trainers that have `gradient_accumulation_steps`: Transformers', Diffusers', MaxText's.
+    #[must_use]
+    pub fn is_of_accumulating_trainer(&self) -> bool {
+        ["per_device_train_batch_size", "per_device_batch_size", "train_batch_size"].contains(&&*option(&self.name))
     }
 
     /// The option of this name that a text sets, if to one value: `sa_block_q=1024`, `--block-size 16`.
@@ -56,7 +68,9 @@ impl Setting {
 const SEARCHED: usize = 64 << 10;
 
 /// Ends of the names of batches, and of lengths of samples.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
+    "num_envs",
+    "n_envs",
     "batch_size",
     "batchsize",
     "batch",
@@ -71,6 +85,19 @@ const NAMES: [&str; 13] = [
     "cutoff_len",
     "seq",
 ];
+
+/// Ends of the names of counts of environments.
+const ENVIRONMENTS: [&str; 2] = ["num_envs", "n_envs"];
+
+/// Words in the names of counts of passes over data, and of parts of it: with more of them nothing is larger at once.
+const OF_PASSES: [&str; 11] =
+    ["update", "epoch", "step", "iter", "timestep", "eval", "repeat", "pass", "round", "worker", "every"];
+
+/// Whether a setting counts passes or parts, by its name: `num_updates_per_batch`, `num_minibatches`.
+fn is_of_passes(name: &str) -> bool {
+    let is_pass = |word: &str| OF_PASSES.iter().any(|pass| word == *pass || word.strip_suffix('s') == Some(pass));
+    name.split('_').any(|word| is_pass(word) || word.ends_with("batches") || word == "passes")
+}
 
 /// A server's settings by which its programs grow, the most telling first.
 const OF_SERVERS: [&str; 6] = [
@@ -131,7 +158,8 @@ pub(super) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
         let are_tried = all.iter().any(|(setting, is_only)| !is_only && setting.is_of_batch());
         found = if are_tried { Vec::new() } else { only(all) };
         // One of a kind: the longest name is the most telling.
-        found.sort_by_key(|setting| (!setting.is_of_batch(), Reverse(setting.name.len())));
+        let order = |it: &Setting| (!it.is_of_batch(), !it.is_of_environments(), Reverse(it.name.len()));
+        found.sort_by_key(order);
         found.dedup_by_key(|setting| setting.is_of_batch());
     }
     found
@@ -148,7 +176,8 @@ const OTHERS: [&str; 36] = [
 pub(super) fn sizes(text: &str) -> Vec<Setting> {
     /// Smaller ones stand for too much else.
     const LEAST: u64 = 32;
-    let is_size = |name: &str| name.contains('_') && name.len() > 4 && !OTHERS.iter().any(|other| name.contains(other));
+    let is_other = |name: &str| is_of_passes(name) || OTHERS.iter().any(|other| name.contains(other));
+    let is_size = |name: &str| name.contains('_') && name.len() > 4 && !is_other(name);
     let all = only(named(text, is_size));
     all.into_iter().filter(|setting| setting.value >= LEAST && setting.name != setting.name.to_uppercase()).collect()
 }
@@ -182,7 +211,8 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
 
 fn is_of_samples(name: &str) -> bool {
     // A batch may be of a part of the data: `batchsize_train`.
-    is_one_of(name, &NAMES) || ["batch_size_", "batchsize_"].iter().any(|at| name.starts_with(at))
+    let is_known = is_one_of(name, &NAMES) || ["batch_size_", "batchsize_"].iter().any(|at| name.starts_with(at));
+    is_known && !is_of_passes(name)
 }
 
 /// The settings in a text whose names, in lower case and with underscores, are known, and whether each has one value.
@@ -305,6 +335,8 @@ mod tests {
         assert_eq!(read("{\"batch_size\": 64}, batch = 8, seq=1024."), ["batch_size 64", "seq 1024"]);
         assert_eq!(read("(seq=64, batch=1)"), ["batch 1", "seq 64"]);
         assert_eq!(read("BS=256, train_bs = 8"), ["train_bs 8"]);
+        assert_eq!(read("num_updates_per_batch=8, batch_size=512, num_envs=3072"), ["num_envs 3072"]);
+        assert_eq!(read("num_steps_per_batch=8, epochs_per_batch=2"), [""; 0]);
         assert_eq!(read("batchsize_train=50000, batchsize_test=10000"), ["batchsize_train 50000"]);
         assert_eq!(read("--per_device_batch_size=\"256\""), ["per_device_batch_size 256"]);
         assert_eq!(read("--batch-size 32 --max-length=512"), ["batch-size 32", "max-length 512"]);

@@ -93,6 +93,7 @@ pub(super) fn are_batches_in_vain(lower: &str) -> bool {
             if is_in_vain(sentence)
                 || is_of_one(sentence)
                 || KEPT.iter().chain(&RUNS).any(|words| sentence.contains(words))
+                || sentence.contains("keep ") && sentence.contains("batch_size=")
             {
                 return true;
             }
@@ -227,6 +228,7 @@ mod tests {
             "I use a batch size of one",
             "with batch_size to 1 already",
             "I would like to keep the batch of 7",
+            "We want to keep TP=1 and per_device_batch_size=13",
             "goes out of memory however small I make the batch",
             "A smaller batch doesn't help",
             "I reduced the batch size (16 -> 8 -> 2 per replica), restarted the kernel, nothing helps.",
@@ -235,6 +237,7 @@ mod tests {
         }
         for text in [
             "the same batch size",
+            "to keep the effective batch size",
             "On GPU the same model with the same batch per device takes 3 GB",
             "batch_size 16 still fits. It is the same error as in #12.",
             "Same here.\n\nbatch_size=8",

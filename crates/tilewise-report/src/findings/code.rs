@@ -11,7 +11,7 @@ pub(super) const DUMP: &str =
 pub(super) const ALIVE: &str = "held = lambda a: a.addressable_shards[0].data.nbytes  # on one device\n\
                      for a in sorted(jax.live_arrays(), key=held)[-20:]: print(held(a), a.shape, a.dtype)";
 /// Takes samples in parts.
-pub(super) const MAP: &str = "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)";
+pub(super) const MAP: &str = "ys = jax.lax.map(f, xs, batch_size=64)  # f(x): the result for one of xs";
 /// Lists the processes on a GPU.
 pub(super) const PROCESSES: &str = "nvidia-smi  # of an NVIDIA card";
 pub(super) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";

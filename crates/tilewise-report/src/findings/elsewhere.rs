@@ -234,14 +234,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 "for layer in model.layers:  # FSDP1: FSDP(model, auto_wrap_policy=…)\n    fully_shard(layer)\nfully_shard(model)",
             )
         }
+        ElsewhereFinding::Whole(WholeArray::Factored { size, is_tall }) => factored(*size, *is_tall, about),
         ElsewhereFinding::Whole(WholeArray::Product(product)) if product.is_square() => {
             let size = grouped(product.factors[0]);
             Words::new(format!(
                 "Never make the matrix whole: it has one value for each pair of {size}. Where shapes ({size}, 1) and ({size},) meet by mistake, \
                  give both the same shape. A diagonal one is a vector to multiply by, one of low rank its factors; of others work through the \
-                 rows in parts"
+                 rows in parts, or divide them between devices"
             ))
-            .task(format!("Never make the matrix of all pairs of {size} whole"))
+            .task(format!("Never make the matrix of {size} × {size} whole: take rows in parts"))
             .jax(about, JAX, MAP)
         }
         ElsewhereFinding::Whole(WholeArray::Product(product)) if product.is_of_records() => {
@@ -422,6 +423,33 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         }
         kernel => gpu_kernels::words(kernel, about),
     }
+}
+
+/// A factorization that makes a square matrix, or needs one whole.
+fn factored(size: u64, is_tall: bool, about: &Recommendation) -> Words {
+    let size = grouped(size);
+    let library = if about.framework == Some(Framework::Torch) { "torch" } else { "jnp" };
+    if !is_tall {
+        return Words::new(format!(
+            "Solve without the matrix of {size} × {size}: conjugate gradients, or Lanczos for a few eigenvalues, take a function that multiplies by it. \
+             One that has to be factored whole belongs on the host, or on several devices"
+        ))
+        .task("Solve by products with the matrix, or factor it on the host")
+        .jax(about, "from jax.scipy.sparse.linalg import cg", "x, _ = cg(product, b)  # product(v): yours, the matrix times v");
+    }
+    Words::new(format!(
+        "Make no square factor: a matrix with {size} rows has one of {size} × {size}, of which only its first columns count. \
+         `full_matrices=False` asks for these alone, but older versions on a GPU make it whole all the same: update, or take a QR \
+         factorization or the normal equations, which are as small as the matrix. A wide matrix is transposed first"
+    ))
+    .task(format!("Make no factor of {size} × {size}: reduce the matrix by QR first"))
+    .code(
+        None,
+        format!(
+            "q, r = {library}.linalg.qr(x)  # x: the tall matrix; then u, s, vh = {library}.linalg.svd(r, full_matrices=False); u = q @ u\n\
+             b = {library}.linalg.solve(x.T @ x, x.T @ y)  # least squares"
+        ),
+    )
 }
 
 pub(super) fn answer(message: &Message) -> [String; 2] {

@@ -29,6 +29,16 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 _ => words,
             }
         }
+        RunTimeFinding::Resumed => resumed(about),
+        RunTimeFinding::TransformedSamples => Words::new(
+            "Transform the samples one after the other: what fails is what comes after the sampling, which takes all draws of all chains at once \
+             (`jax.vmap`), so that fewer draws or chains help, too",
+        )
+        .task("Transform the samples one after the other, not all at once")
+        .code(
+            None,
+            "idata = pm.sampling.jax.sample_numpyro_nuts(…, postprocessing_vectorize='scan')  # older PyMC: postprocessing_chunks=10",
+        ),
         _ => Words::new(
             "Run each attempt in a process of its own, or free what the earlier ones hold before the next: an attempt that failed in the same \
              process may still hold its weights, cache and programs, and leaves the memory in pieces. The first attempt's error is the one to \
@@ -39,6 +49,35 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             about,
             "import gc\nimport jax",
             "del engine, state  # whatever the earlier attempt made\ngc.collect(); jax.clear_caches()  # or end the process",
+        ),
+    }
+}
+
+/// A job that runs when it is fresh, and fails once it goes on from a checkpoint.
+fn resumed(about: &Recommendation) -> Words {
+    const WHY: &str = "A fresh run fits, so that the program isn't too large: what is restored is held twice, or whole where the fresh state is divided";
+    match about.framework {
+        Some(Framework::TorchXla) => Words::new(format!(
+            "Restore each tensor in the sharding of its parameter, the optimizer's too: {WHY}. Plain `torch.load` gives each device a state that is \
+             not divided"
+        ))
+        .task("Restore the optimizer's state sharded: a fresh run fits, so it is whole or twice")
+        .code(
+            "import torch.distributed.checkpoint as dist_cp\nfrom torch_xla.experimental.distributed_checkpoint import SPMDLoadPlanner",
+            "# saved with dist_cp.save and SPMDSavePlanner; the optimizer is primed first, so that its state is there\n\
+             dist_cp.load(state, storage_reader=dist_cp.FileSystemReader(path), planner=SPMDLoadPlanner())",
+        ),
+        _ => Words::new(format!(
+            "Give the step a state that it can donate, and drop what was restored: {WHY}. Restored arrays that something else refers to, or that JAX \
+             did not make itself, aren't donated, which no warning tells as a step runs: beside them lies the new state. What a compiled function \
+             returns is like a fresh state"
+        ))
+        .task("Give the step a restored state that it can donate: a fresh run fits")
+        .jax(
+            about,
+            "import jax",
+            "state = jax.jit(lambda s: s, out_shardings=shardings)(restored)  # shardings: those of a fresh state\n\
+             del restored  # and the state that it was restored into",
         ),
     }
 }

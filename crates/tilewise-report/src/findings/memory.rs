@@ -20,7 +20,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
         MemoryFinding::LookInside { lacks, shrink, dump, is_elsewhere } => {
             lacking(*lacks, *shrink, dump.as_deref(), *is_elsewhere, about)
         }
-        MemoryFinding::Settings { settings, shrink, is_trained, accumulation } => {
+        MemoryFinding::Settings { settings, shrink, is_trained, is_evaluated, accumulation } => {
             let each = |Lowered { setting, to, .. }: &Lowered| match to {
                 Some(to) => format!("`{}` from {} to {to}", setting.name, setting.value),
                 None => format!("`{}` ({})", setting.name, setting.value),
@@ -35,9 +35,14 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 Some(Setting { name, value, .. }) => {
                     Some(format!("Raise `{name}` from {value} as much as the batch falls: gradients of smaller batches add up"))
                 }
-                None => (*is_trained && has_batch && shrink.is_none()).then(|| ADD_UP.to_owned()),
+                None => {
+                    let is_known = settings.iter().any(|lowered| lowered.setting.is_of_accumulating_trainer());
+                    (*is_trained && is_known && shrink.is_none()).then(|| ADD_UP.to_owned())
+                }
             };
-            let all: Vec<String> = shrink.map(to_shrink).into_iter().chain(add_up).collect();
+            let evaluated = (*is_evaluated && has_batch)
+                .then(|| "The evaluation fails: of a batch that it shares with the training, give it a smaller one".to_owned());
+            let all: Vec<String> = shrink.map(to_shrink).into_iter().chain(add_up).chain(evaluated).collect();
             if all.is_empty() { words } else { words.caveat(all.join(". ")) }
         }
         MemoryFinding::Switches(switches) => set_switches(switches),
@@ -49,12 +54,16 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             ))
             .task(format!("If {sizes} is a size of your inputs: lower it"))
         }
-        MemoryFinding::Recompute { is_of_keras } => {
+        MemoryFinding::Recompute { is_of_keras, shrink } => {
+            // A checkpoint seldom frees more than half.
+            let is_far = shrink.is_some_and(|shrink| shrink.percent > 50);
+            let less = if is_far { ", and take less at once" } else { " (a checkpoint around each)" };
             let words = Words::new(
                 "Put checkpoints around the layers: a training keeps what each computes until its backward pass, and can compute it again there, \
                  about a third slower",
             )
-            .task("Recompute layers in the backward pass (a checkpoint around each)");
+            .task(format!("Recompute layers in the backward pass{less}"));
+            let words = Words { caveat: shrink.map(to_shrink), ..words };
             match is_of_keras {
                 true => words.code("import keras", "with keras.RematScope(mode='full'):  # Keras 3.9 and newer\n    model = make_model()  # its layers are made in it"),
                 false => checkpoint::around_a_layer(words, about),
@@ -254,9 +263,8 @@ fn less_at_once(why: &str, about: &Recommendation) -> Words {
     Words::new(format!("{all}{kept}: {why}")).task(format!("{short}{code}"))
 }
 
-/// The way to train with a smaller batch and as many samples in a step.
-const ADD_UP: &str =
-    "Raise `gradient_accumulation_steps`, or as your trainer calls it, as much: gradients of smaller batches add up";
+/// The way to train with a smaller batch and as many samples in a step, of trainers that have this option.
+const ADD_UP: &str = "Raise `gradient_accumulation_steps` as much: gradients of smaller batches add up";
 
 const DUMP_IT: &str = "Dump the program and run `tilewise audit dump`";
 

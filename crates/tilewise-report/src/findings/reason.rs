@@ -28,10 +28,22 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
             about,
         ),
         Reason::Handle => {
-            let words = held_by_others(about);
-            let sentence = "See whether any of the GPU's memory is left, end what else holds it, and leave the pool less: a library of \
-                            NVIDIA's takes its own beside the pool. Where much is free, its driver or version doesn't fit";
-            Words { sentence: sentence.to_owned(), ..words }.task("See whether any of the GPU's memory is left; end other runs")
+            let setting = match about.framework {
+                Some(Framework::Jax) => "XLA_PYTHON_CLIENT_PREALLOCATE=false",
+                Some(Framework::TensorFlow) => "TF_FORCE_GPU_ALLOW_GROWTH=true",
+                _ => "",
+            };
+            let words = Words::new(
+                "See whether any of the GPU's memory is left, end what else holds it, and let no process set memory aside: a library of NVIDIA's takes \
+                 its own beside the pool. Where much is free, its driver or version doesn't fit",
+            );
+            match setting {
+                "" => words.task("See whether any of the GPU's memory is left; end other runs").code(None, PROCESSES),
+                _ => words.task("If other processes are there: let none set memory aside, or end them").code(
+                    None,
+                    format!("nvidia-smi  # of an NVIDIA card: which are there?\nexport {setting}  # for each of them"),
+                ),
+            }
         }
         Reason::Unsupported => Words::new(
             "Install a newer driver, or the libraries that this one was made for: memory is free, so the library's version is in question",
@@ -117,7 +129,7 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
              container or batch job may have of it. Then give the job more, or load and convert data and weights in parts",
         )
         .task("See in the kernel's log whether memory was the reason")
-        .code(None, "dmesg | grep -i -A3 'out of memory'; cat /sys/fs/cgroup/memory.max\n\
+        .code(None, "dmesg | grep -i -A3 'out of memory'; cat /sys/fs/cgroup/memory.max  # a Mac: log show --last 1h | grep -i jetsam\n\
              # a container: docker inspect NAME | grep OOMKilled; more: --memory, of Docker Desktop Settings > Resources"),
         Reason::CodeMappings => Words::new(
             "Compile fewer programs, and drop those that are done: each holds machine code in mappings of its own, of which Linux \

@@ -86,12 +86,21 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             let by = if to.is_some() { "by the error's figures" } else { "as the error says" };
             Words::new(format!("{verb} `{}`{now}, {by}", told.name))
         }
+        RunTimeFinding::Worked { worked: Worked { package, version, .. }, .. } if package.is_empty() => Words::new(format!(
+            "Take commit {version} back until it is mended, as the text says that the job runs without it, and tell its authors: what the commit \
+             allocates anew has to replace what it was before, by donation, or after the old arrays are deleted"
+        ))
+        .task(format!("Take commit {version} back, without which the text says it works"))
+        .code(None, format!("git revert {version}")),
         RunTimeFinding::Worked { worked: Worked { package, version, repository, .. }, machine } => Words::new(format!(
             "Install `{package}` {version} again, with which the job ran as the text says, and tell its authors what the newer version holds"
         ))
         .task(format!("Install `{package}` {version} again, which the text says works"))
         .code(None, history::install(package, version, repository.as_deref(), *machine)),
-        RunTimeFinding::OptimizerState { .. } | RunTimeFinding::Repeated => history::words(finding, about),
+        RunTimeFinding::OptimizerState { .. }
+        | RunTimeFinding::Repeated
+        | RunTimeFinding::Resumed
+        | RunTimeFinding::TransformedSamples => history::words(finding, about),
         RunTimeFinding::ClosedOver => Words::new(
             "Pass the array as an argument: one that a compiled function closes over is a constant of its program, which the host copies \
              several times as it compiles, and the device holds beside the array itself. `functools.partial` closes over it, too",

@@ -130,3 +130,56 @@ fn lower_values_are_allowed_and_reach() {
         "Lower `per_device_batch_size` from 8 to 6"
     );
 }
+
+/// A setting that counts passes takes no memory, and one that counts environments does.
+#[test]
+fn passes_over_the_same_data_are_not_lowered() {
+    let asked = "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 5798205904 bytes.\n";
+    let warned = "Can't reduce memory use below 2.12GiB (2278089352 bytes) by rematerialization; only reduced to 5.65GiB (6063398400 bytes), \
+                  down from 5.70GiB (6125699228 bytes) originally\n";
+    let (task, screen) = first_change(&format!(
+        "{warned}{asked}train(num_updates_per_batch=8, num_minibatches=24, num_envs=3072, batch_size=512)"
+    ));
+    assert_eq!(task, "Lower `num_envs` from 3072 to 1536", "{screen}");
+    assert!(!screen.contains("accumulation"), "{screen}");
+}
+
+/// A change of what a fresh run has alike is no cure, and an evaluation keeps no layers for a backward pass.
+#[test]
+fn what_runs_beside_what_fails() {
+    let asked = "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 30.94GiB.\n";
+    let resumed = "Resumed runs OOM on the first step, fresh runs of the same batch never do.\n";
+    let (task, screen) = first_change(&format!("{resumed}batch_size=64\n{asked}"));
+    assert!(task.starts_with("Give the step a restored state") && !screen.contains("batch_size"), "{screen}");
+    assert!(!first_change(&format!("I resume it and it fails with OOM.\n{asked}")).0.starts_with("Give the step"));
+    let (task, _) = first_change(&format!("Reverting `ea119f9` resolves the issue.\n{asked}"));
+    assert_eq!(task, "Take commit ea119f9 back, without which the text says it works");
+    assert!(!first_change(&format!("Reverting to ea119f9 helps.\n{asked}")).0.contains("ea119f9"));
+    let refused = "Ran out of memory in memory space hbm. Used 24.31G of 15.48G hbm. Exceeded hbm capacity by 8.83G.";
+    let called = "  File \"train.py\", line 492, in run\n    trainer.compile_eval({\n";
+    let (task, screen) = first_change(&format!("BATCH_SIZE = 128\n{called}{refused}"));
+    assert_eq!(task, "Lower `BATCH_SIZE` from 128 to 64", "{screen}");
+    assert!(screen.contains("The evaluation fails") && !screen.contains("Recompute"), "{screen}");
+    let (task, screen) = first_change(&format!("python train.py\n{refused}"));
+    assert_eq!(task, "Recompute layers in the backward pass (a checkpoint around each)", "{screen}");
+}
+
+/// A matrix that a factorization makes isn't taken in parts.
+#[test]
+fn factorizations_have_steps_of_their_own() {
+    let asked = "RuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 40000000000000000 bytes.";
+    let task = |code: &str| first_change(&format!("{code}\n{asked}")).0;
+    assert!(task("x = np.arange(100_000_000)\njnp.linalg.svd(x)").starts_with("Make no factor"));
+    assert!(task("x = np.arange(100_000_000)\njnp.linalg.cholesky(k)").starts_with("Solve by products"));
+    assert!(task("x = np.arange(100_000_000)").starts_with("Never make the matrix"));
+}
+
+/// A library's handle and a killed process tell of memory, too.
+#[test]
+fn stages_and_handles_that_no_line_calls_memory() {
+    let (task, screen) =
+        first_change("jaxlib.xla_extension.XlaRuntimeError: FAILED_PRECONDITION: cuSolver has not been initialized");
+    assert!(task.starts_with("If other processes") && screen.contains("PREALLOCATE=false"), "{screen}");
+    let (task, _) = first_change("Transforming variables...\nzsh: killed     python fit.py\n");
+    assert_eq!(task, "Transform the samples one after the other, not all at once");
+}

@@ -194,7 +194,7 @@ fn libraries_find_room_beside_the_pool() {
     assert!(screen.contains("A library's call found no memory"), "{screen}");
     let handle = "E cuda_blas.cc:238] failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED";
     let (task, screen) = first_change(&format!("{retry}\n{handle}\n"));
-    assert_eq!(task, "See whether any of the GPU's memory is left; end other runs", "{screen}");
+    assert_eq!(task, "If other processes are there: let none set memory aside, or end them", "{screen}");
     assert!(!screen.contains("Out of memory"), "{screen}");
     let free = "Memory usage: 42069065728 bytes free, 42505273344 bytes total.\nPossibly insufficient driver version: 470.182.3";
     let (task, screen) = first_change(&format!("{handle}\n{free}\n"));

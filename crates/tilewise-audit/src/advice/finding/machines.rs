@@ -2,8 +2,8 @@
 
 use crate::advice::change::Change;
 use tilewise_oom::{
-    BlockSize, InputOption, KernelOption, ListedProcess, Model, Occasion, OomVerdict, PerUnit, Product, Reason, Rise,
-    Run, Server,
+    BlockSize, InputOption, KernelOption, ListedProcess, Model, Names, Occasion, OomVerdict, PerUnit, Product, Reason,
+    Rise, Run, Server,
 };
 
 /// A machine without tiles.
@@ -212,8 +212,28 @@ pub enum WholeArray {
     Parameters(u64),
     /// Unknown, but of these sizes.
     Product(Product),
+    /// A square matrix that a factorization makes or takes.
+    Factored {
+        /// Its rows.
+        size: u64,
+        /// Whether the factorization is one of any matrix, such as a tall one.
+        is_tall: bool,
+    },
     /// Unknown.
     Unknown,
+}
+
+impl WholeArray {
+    /// The contents of an array whose sizes are known.
+    pub(crate) fn of_sizes(product: &Product, names: Names) -> Self {
+        match product.factors[..] {
+            // Of both kinds it may be either's.
+            [size, _] if product.is_square() && names.factors_tall != names.factors_square => {
+                Self::Factored { size, is_tall: names.factors_tall }
+            }
+            _ => Self::Product(product.clone()),
+        }
+    }
 }
 
 /// The largest buffer that a message lists.

@@ -15,6 +15,8 @@ pub enum MemoryFinding {
     Recompute {
         /// Whether it is one of Keras's.
         is_of_keras: bool,
+        /// The required reduction; `None` if unknown.
+        shrink: Option<Shrink>,
     },
     /// The program shows more than the message.
     LookInside {
@@ -35,6 +37,8 @@ pub enum MemoryFinding {
         shrink: Option<Shrink>,
         /// Whether the job trains, so that gradients of several batches can be added up.
         is_trained: bool,
+        /// Whether it is evaluated as it fails, which has a batch of its own.
+        is_evaluated: bool,
         /// The option that adds them up, if the text sets one.
         accumulation: Option<Setting>,
     },
@@ -239,6 +243,10 @@ pub enum RunTimeFinding {
     },
     /// Earlier attempts in the same process may hold memory.
     Repeated,
+    /// A job fits when it is fresh, and fails once it goes on from a checkpoint.
+    Resumed,
+    /// Samples of all chains are transformed at once, after they were drawn.
+    TransformedSamples,
     /// A compiled function closes over an array, which is a constant of its program.
     ClosedOver,
     /// An input has more tokens than the model was trained for.
@@ -472,7 +480,8 @@ impl RunTimeFinding {
             Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } | Self::Kept(_) => Change::Free,
             Self::ServerRoom { .. } | Self::Told { .. } => Change::Limit,
             Self::Worked { .. } => Change::None,
-            Self::Repeated => Change::Free,
+            Self::Repeated | Self::Resumed => Change::Free,
+            Self::TransformedSamples => Change::Chunk,
             Self::ClosedOver => Change::Free,
             Self::LongInput { .. } => Change::Chunk,
             Self::PaddedResults { .. } => Change::Reshape,
