@@ -21,13 +21,22 @@ fn block(finding: BlockFinding, framework: Framework) -> Recommendation {
     Recommendation::new(Finding::Block(finding), Target::Kernel, Some(framework))
 }
 
+/// Whether the part of a SparseCore's program that no row of the table takes exceeds its memory.
+fn is_of_samples(message: &Message) -> bool {
+    let fixed = message.facts.size("fixed").map(PrintedSize::bytes);
+    fixed.zip(message.limit.as_ref()).is_some_and(|(fixed, limit)| fixed > limit.bytes())
+}
+
 pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommendation> {
     let message = explanation.message;
     if message.form == Form::SparseCore {
         return vec![block(
             match message.memory_space.as_deref() {
                 Some("hbm") => BlockFinding::SparseCoreInHbm,
-                _ => BlockFinding::SparseCore { is_table: message.facts.get("embedding").is_some() },
+                _ => BlockFinding::SparseCore {
+                    is_table: message.facts.get("embedding").is_some(),
+                    is_of_samples: is_of_samples(message),
+                },
             },
             framework,
         )];

@@ -223,18 +223,23 @@ fn tile(facts: &Facts) -> [u64; 2] {
     }
 }
 
-/// The name in `%14372 = "vector.load"(…)`.
+/// The name in `%14372 = "vector.load"(…)`; `None` for a kernel's own signature, which is no operation of it.
 fn operation_name(line: &str) -> Option<String> {
-    let name = match line.split_once('"') {
-        Some((_, rest)) => rest.split('"').next()?,
-        None => line.split_once(" = ").map_or(line, |(_, rest)| rest).split(['(', ' ']).next()?,
-    };
-    (!name.is_empty() && name.contains('.')).then(|| name.to_owned())
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '.';
+    let name = line.split(|letter| !is_of_name(letter)).find(|word| word.contains('.'))?;
+    (!name.starts_with("func.")).then(|| name.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{lanes, nearest, short_dimensions};
+    use super::{lanes, nearest, operation_name, short_dimensions};
+
+    #[test]
+    fn names_of_operations() {
+        assert_eq!(operation_name("%14372 = \"vector.load\"(%1, %2)").as_deref(), Some("vector.load"));
+        assert_eq!(operation_name("tpu.matmul %1, %2").as_deref(), Some("tpu.matmul"));
+        assert_eq!(operation_name("func.func\"() <{arg_attrs = [{llo.type = i32}, \"x\"]}>"), None);
+    }
 
     #[test]
     fn the_nearest_block() {

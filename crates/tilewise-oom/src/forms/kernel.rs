@@ -160,8 +160,8 @@ fn sparse_core(_: &mut Reader<'_>, message: &mut Message) {
     if let Some(used) = words("used_words") {
         (message.used, message.limit) = (Some(used), words("limit_words"));
     }
-    if let (Some(fixed), Some(rows)) = (facts.take_size("fixed"), facts.take_size("rows")) {
-        message.used = Some(PrintedSize::exact(fixed.bytes().saturating_add(rows.bytes())));
+    if let (Some(fixed), Some(rows)) = (facts.size("fixed").map(PrintedSize::bytes), facts.take_size("rows")) {
+        message.used = Some(PrintedSize::exact(fixed.saturating_add(rows.bytes())));
     }
     let space = match facts.number("space_number") {
         Some(0) => Some("smem"),

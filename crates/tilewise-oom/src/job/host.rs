@@ -122,7 +122,10 @@ fn is_compiling(text: &str) -> bool {
     let is_other = |sentence: &str| ["torch.compile", "permanent error"].iter().any(|other| sentence.contains(other));
     let is_told =
         |sentence: &str| names(sentence) && !is_other(sentence) && ENDS.iter().any(|end| sentence.contains(end));
-    lower.contains(".compile()") || prose::sentences(&lower).any(is_told)
+    // A program whose sizes are printed has been compiled.
+    let is_compiled =
+        ["total bytes used", "memory_analysis", "memory-usage-report"].iter().any(|sign| lower.contains(sign));
+    lower.contains(".compile()") && !is_compiled || prose::sentences(&lower).any(is_told)
 }
 
 /// The operation of `jax.lax` or `jax.numpy` in a line that compiles: `jax.jit(partial(jax.lax.top_k, k=128)).lower(x).compile()`.

@@ -32,7 +32,7 @@ pub enum Way {
 
 /// Verbs without their endings: `increase`, `increasing`.
 const RAISE: [&str; 2] = ["increas", "rais"];
-const LOWER: [&str; 4] = ["decreas", "reduc", "lower", "limit"];
+const LOWER: [&str; 4] = ["decreas", "reduc", "lower", "limiting"];
 
 /// Words between a verb and the setting, at most.
 const BETWEEN: usize = 3;
@@ -153,7 +153,9 @@ fn setting(line: &str, start: usize, end: usize) -> Option<&str> {
     let name = line[start..end].trim_end_matches('-');
     // Variables of the environment choose allocators, which is a guess.
     let is_of_program = name.bytes().any(|byte| byte.is_ascii_lowercase()) && (is_option || name.contains('_'));
-    is_of_program.then_some(name)
+    // An attribute of an instruction is no setting, and neither is its value.
+    let is_attribute = line[end..].starts_with("=\"") || line[..start].ends_with("=\"");
+    (is_of_program && !is_attribute).then_some(name)
 }
 
 /// The percentage that a flag for a part of the memory has, if the text sets one: `--gpu-memory-utilization 0.98`.
@@ -268,6 +270,8 @@ mod tests {
             "I get a resource error, though I lowered batch_size to 4",
             "Error: try reducing the batch size",
             "error: TF_GPU_ALLOCATOR=cuda_malloc_async will reduce fragmentation",
+            "ValueError: %reduce.1 = f32[8] custom-call(%x), custom_call_target=\"tpu_custom_call\"",
+            "ValueError: exceeded the limit of vmem_bytes",
             "",
         ] {
             assert_eq!(of(none), None, "{none}");

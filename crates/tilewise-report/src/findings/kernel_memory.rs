@@ -103,7 +103,12 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
              `max_unique_ids_per_partition` to what the data has: one allocation of the SparseCore's program is too large for \
              HBM",
         ),
-        BlockFinding::SparseCore { is_table: true } => {
+        BlockFinding::SparseCore { is_of_samples: true, .. } => Words::new(
+            "Give each SparseCore fewer samples, by a smaller batch or more devices: the part that doesn't depend on the rows is too \
+             large by itself, so lower limits on ids don't reach",
+        )
+        .task("Give each SparseCore fewer samples: a smaller batch, or more devices"),
+        BlockFinding::SparseCore { is_table: true, .. } => {
             Words::new("Lower the limits on ids in a partition to what the data has, or the batch")
         }
         BlockFinding::SparseCore { .. } => Words::new(

@@ -156,3 +156,18 @@ fn a_kernel_of_a_library_is_not_the_readers() {
                jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Shared memory size limit exceeded: requested 203136, available: 166912";
     assert_eq!(first_change(gpu).0, "Set `implementation` to 'xla_chunked' in the call of tokamax, whose kernel it is");
 }
+
+/// Rows of an embedding table that fit aren't what is too large.
+#[test]
+fn a_sparse_core_with_too_many_samples() {
+    let text = |fixed: u64, rows: u64| {
+        format!(
+            "No viable logical replica count for the embedding table with metadata: max_nz_per_row = 2048, max_unique_nz_per_row = \
+             1024, feature_width = 16, sample_count = 131072 (last tried split factor for vector splitting = 1, last tried split factor \
+             for sample dimension splitting = 1, fixed_size_allocation_bytes = {fixed}, row_dependent_size_allocation_bytes = {rows}, \
+             total_spmem_size_bytes = 524288)"
+        )
+    };
+    assert!(first_change(&text(540_672, 98_304)).0.starts_with("Give each SparseCore fewer samples"));
+    assert!(first_change(&text(98_304, 540_672)).0.starts_with("Lower the limits on ids"));
+}

@@ -135,6 +135,8 @@ pub enum BlockFinding {
     SparseCore {
         /// Whether the message names an embedding table.
         is_table: bool,
+        /// Whether the part that no row of the table takes is too large alone, which grows with the samples.
+        is_of_samples: bool,
     },
     /// Values did not fit into registers.
     Spills {
