@@ -2,6 +2,7 @@
 
 use super::{
     call_stacks::{Calls, calls, places, shared_by},
+    finding::Finding,
     program::{LiveArray, ProgramModel},
     recommendation::EditedLines,
     rule::Proposal,
@@ -9,7 +10,7 @@ use super::{
 use crate::program::{SourceLine, bounds, elements, is_installed, with_fused};
 use foldhash::HashMap;
 use std::collections::BTreeMap;
-use tilewise_hlo::{Instruction, SourceLocation, dataflow::Use};
+use tilewise_hlo::{Instruction, Opcode, SourceLocation, dataflow::Use};
 
 /// Arrays of less than this part of the largest one's bytes follow from it.
 const SMALL: u64 = 8;
@@ -72,8 +73,14 @@ fn stacks<'m>(program: &ProgramModel<'m>, proposal: &Proposal) -> Option<Vec<Cal
     for array in shrunk.into_iter().filter(|array| array.bytes >= most / SMALL) {
         let count = elements(&array.bounds);
         let is_it = |at: &Instruction<'_>| bounds(at).is_some_and(|bounds| elements(&bounds) == count);
-        let reads_it =
-            |at: &Instruction<'_>| at.operands().filter_map(|operand| operand.instruction()).any(|of| is_it(&of));
+        // Readers of blocks that are put together again take the whole; sums and picked elements are of each block.
+        let is_own = |at: &Instruction<'_>| {
+            !matches!(proposal.finding, Finding::Blocks(_))
+                || matches!(at.opcode(), Opcode::Reduce | Opcode::Dot | Opcode::Convolution | Opcode::Gather)
+        };
+        let reads_it = |at: &Instruction<'_>| {
+            is_own(at) && at.operands().filter_map(|operand| operand.instruction()).any(|of| is_it(&of))
+        };
         let readers = program.flow.readers(array.position).filter_map(|found| match found {
             Use::Read(op) => program.module.instruction(program.flow.instruction(op)?.index()),
             _ => None,
