@@ -124,13 +124,8 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
     // One call in parts before all of the program, or some lines of it.
     if let Some(at) = kept.iter().position(|(_, proposal)| is_in_parts(proposal)) {
         let own = saved(&[], &kept[at].1);
-        let is_as_good = |proposal: &Proposal| {
-            let freed = saved(&[], proposal);
-            Some(freed).filter(|freed| *freed >= own / OF_PARTS.1 * OF_PARTS.0)
-        };
-        if let Some(call) =
-            mapped_call(program, is_as_good).filter(|(freed, _)| *freed >= own / OF_PARTS.1 * OF_PARTS.0)
-        {
+        let is_as_good = |(freed, _): &(u64, Proposal)| *freed >= own / OF_PARTS.1 * OF_PARTS.0;
+        if let Some(call) = mapped_call(program, |proposal| Some(saved(&[], proposal))).filter(is_as_good) {
             let fits = |all: &[(u64, Proposal)]| {
                 program.fits_without(freed(&all.iter().map(|(_, one)| one).collect::<Vec<_>>()))
             };

@@ -332,7 +332,7 @@ pub(super) fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Op
         // A small request tells little of what is held; a sharded model may be of several devices' size.
         let is_request = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device) && message.server.is_none();
         let is_loaded = matches!(message.occasion(), Some(Occasion::Load | Occasion::Weights));
-        // A model that several devices hold together has to be divided as it is loaded, whatever its type.
+        // A model that needs several devices is divided as it is loaded; a narrower type alone isn't enough.
         let parts = message.job.devices.count.filter(|count| is_loaded && *count > 1);
         let fits = |all: u64| parts.is_some_and(|parts| model.bytes() / parts < all / 4 * 3);
         let exceeds = |all: u64| message.machine().is_none() && model.bytes() >= all;

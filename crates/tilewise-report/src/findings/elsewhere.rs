@@ -479,7 +479,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         _ if reason == Reason::Killed => {
             "A process was killed, most often since the host ran out of memory.".to_owned()
         }
-        Form::Host if message.used.is_none() => killed(message),
+        Form::Host if message.used.is_none() => host::killed(message),
         _ if reason == Reason::DamagedSize => format!("A damaged size, which no machine has{asked}."),
         _ if reason == Reason::Mapping => format!("The host's memory could not be mapped{asked}."),
         _ if matches!(reason, Reason::Handle | Reason::Unsupported | Reason::LateError) => {
@@ -567,32 +567,6 @@ fn tried(message: &Message) -> String {
         (Some(one), _) => format!("a request of {}", printed(one)),
         _ => "a request".to_owned(),
     }
-}
-
-/// The sentence on a process that Linux killed.
-fn killed(message: &Message) -> String {
-    let fact = |name| message.facts.size(name).map(printed);
-    let place = if message.reason() == Reason::Group {
-        "in a control group of the host, such as a container's"
-    } else {
-        "on the host"
-    };
-    let size = |name| message.facts.size(name).map_or(0, PrintedSize::bytes);
-    let shared = size("shared").saturating_add(size("of_files"));
-    let all = size("resident").saturating_add(shared);
-    // Pinned arrays and `/dev/shm` are shared memory.
-    let held = match fact("resident") {
-        Some(_) if shared > all / 2 => {
-            format!(": the process that was killed held {}, {} of it shared or pinned", bytes(all), bytes(shared))
-        }
-        Some(_) if shared > 0 => format!(": the process that was killed held {}", bytes(all)),
-        Some(held) => format!(": the process that was killed held {held}"),
-        None => String::new(),
-    };
-    let in_use = fact("node_used").zip(fact("node")).map(|(used, all)| format!(": {used} of the node's {all} in use"));
-    let held = in_use.unwrap_or(held);
-    let limit = fact("group_limit").map(|limit| format!("; the group may have {limit}")).unwrap_or_default();
-    format!("Out of memory {place}{held}{limit}.")
 }
 
 /// The part of a buffer that each bank of a Tenstorrent device has to hold.

@@ -1,9 +1,13 @@
 //! The host's memory: limits of jobs, states that are saved and loaded, data sets, and pinned memory.
 
-use super::{Words, code::INDICES_OF_LOGITS, words::capitalized};
+use super::{
+    Words,
+    code::INDICES_OF_LOGITS,
+    words::{capitalized, printed},
+};
 use crate::style::{bytes, grouped};
 use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
-use tilewise_oom::{Framework, InputKind, InputOption, Occasion, PerUnit};
+use tilewise_oom::{Framework, InputKind, InputOption, Message, Occasion, PerUnit, PrintedSize, Reason};
 
 /// Converters that hold one tensor at a time.
 const CONVERTERS: &str = "# a converter that reads tensors as it writes them; MaxText's to_maxtext: --lazy_load_tensors=true\n\
@@ -245,4 +249,30 @@ fn doubled(amount: &str) -> String {
     let digits = amount.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = amount.split_at(digits);
     format!("{}{unit}", number.parse::<u64>().unwrap_or_default().saturating_mul(2))
+}
+
+/// The sentence on a process that Linux killed.
+pub(super) fn killed(message: &Message) -> String {
+    let fact = |name| message.facts.size(name).map(printed);
+    let place = if message.reason() == Reason::Group {
+        "in a control group of the host, such as a container's"
+    } else {
+        "on the host"
+    };
+    let size = |name| message.facts.size(name).map_or(0, PrintedSize::bytes);
+    let shared = size("shared").saturating_add(size("of_files"));
+    let all = size("resident").saturating_add(shared);
+    // Pinned arrays and `/dev/shm` are shared memory.
+    let held = match fact("resident") {
+        Some(_) if shared > all / 2 => {
+            format!(": the process that was killed held {}, {} of it shared or pinned", bytes(all), bytes(shared))
+        }
+        Some(_) if shared > 0 => format!(": the process that was killed held {}", bytes(all)),
+        Some(held) => format!(": the process that was killed held {held}"),
+        None => String::new(),
+    };
+    let in_use = fact("node_used").zip(fact("node")).map(|(used, all)| format!(": {used} of the node's {all} in use"));
+    let held = in_use.unwrap_or(held);
+    let limit = fact("group_limit").map(|limit| format!("; the group may have {limit}")).unwrap_or_default();
+    format!("Out of memory {place}{held}{limit}.")
 }

@@ -9,7 +9,7 @@ use super::super::{
 };
 use crate::program::{SourceLine, is_installed, op_name, passes_on};
 use foldhash::{HashMap, HashSet};
-use tilewise_hlo::{Instruction, Opcode, SourceLocation};
+use tilewise_hlo::{Instruction, Opcode, SourceLocation, dataflow::REACH};
 
 /// The name that JAX gives to what is under a `vmap`.
 pub(super) const MAP: &str = "vmap(";
@@ -73,7 +73,8 @@ impl Below {
         let module = program.module;
         let is_reader = |at: &Instruction<'_>| self.has(at.index()) == Some(false) && at.opcode() != Opcode::Fusion;
         let origin = |mut at: usize| {
-            while let Some(instruction) = module.instruction(at) {
+            for _ in 0..REACH {
+                let Some(instruction) = module.instruction(at) else { break };
                 let of_copy = || instruction.operand_indices().next().flatten().filter(|_| passes_on(&instruction));
                 match self.passed.get(&at).copied().or_else(of_copy) {
                     Some(of) => at = of,
