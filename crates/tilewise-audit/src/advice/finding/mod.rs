@@ -27,7 +27,7 @@ pub use messages::{
 pub use parts::{
     AllPairs, BatchedGraphs, Blocks, GradientSums, InParts, Joint, LargeDimension, MappedCall, OtherParts, SmallerBatch,
 };
-pub use stacks::{FlatStack, LookedUp, MadeForSteps, OfStep, OverSteps, StackedCache, StackedSteps};
+pub use stacks::{FlatStack, MadeForSteps, OfStep, OverSteps, StackedCache, StackedSteps};
 
 use super::change::Change;
 

@@ -82,30 +82,20 @@ pub struct FlatStack {
     pub source: Option<SourceLine>,
 }
 
-/// An array that a program makes for all steps of a loop before it, of which each step reads a slice.
+/// Arrays that a program makes before a loop, of which each step reads a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MadeForSteps {
-    /// Number of steps.
-    pub steps: u64,
+    /// Number of parts of the largest one.
+    pub parts: u64,
     /// Bytes of the arrays.
     pub bytes: u64,
-    /// Whether it holds random numbers.
+    /// Whether they hold random numbers.
     pub is_drawn: bool,
-    /// The argument whose rows it is made of, one by one, if steps look some of them up.
-    pub of: Option<LookedUp>,
-    /// The loop's line.
-    pub source: Option<SourceLine>,
-}
-
-/// Rows of an argument, of which each step of a loop looks some up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LookedUp {
-    /// The argument's name.
-    pub name: String,
-    /// The number of a step's rows among all.
+    /// The argument whose rows they are made of, one by one; `None` if they are made of little.
+    pub of: Option<String>,
+    /// The number of rows in a part, and in the array.
     pub rows: (u64, u64),
-    /// The line that looks them up.
+    /// The line that reads a part.
     pub source: Option<SourceLine>,
 }

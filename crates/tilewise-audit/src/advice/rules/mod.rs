@@ -30,7 +30,6 @@ mod kept_rows;
 mod kernel;
 mod layout_request;
 mod logits;
-mod looked_up;
 #[cfg(test)]
 mod looped;
 mod made_for_steps;
@@ -74,8 +73,7 @@ const RULES: &[&dyn Rule] = &[
     &gathered_pages::PagesOfACache,
     &stacked_cache::CacheBesideItsNext,
     &stacked_steps::ResultsOfALoop,
-    &made_for_steps::SlicesMadeBefore,
-    &looked_up::RowsMadeBefore,
+    &made_for_steps::PartsMadeBefore,
     &picked_rows::RowsPickedLate,
     &flat_stacks::MatricesOfALoop,
     &returned_arguments::UnchangedResults,

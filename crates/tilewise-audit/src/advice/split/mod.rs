@@ -314,7 +314,10 @@ impl<'p> Split<'p> {
             self.is_made = true;
             let drawn =
                 |at: &Instruction<'_>| matches!(at.opcode(), Opcode::Iota | Opcode::Rng | Opcode::RngBitGenerator);
-            for at in self.made(program).filter(drawn) {
+            // Part of a counted dimension is the compiler's, as of a Fourier transform's columns; random bits are drawn flat.
+            let is_random = self.is_drawn(program);
+            let is_own = |at: &Instruction<'_>| is_random || self.axes.of_array(at, 0).any(|all| self.along[0] == all);
+            for at in self.made(program).filter(drawn).filter(is_own) {
                 born.extend((0..self.axes.leaves(at.index())).map(|leaf| (at.index(), leaf)));
             }
         }
