@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use tilewise::Shape;
 use tilewise_hlo::{
     Computation, Instruction, Opcode,
-    dataflow::{Axes, AxisId, Event, EventKind, FactorKind, Reached, Use},
+    dataflow::{Axes, AxisId, Event, EventKind, FactorKind, Position, Reached, Use},
 };
 
 /// The array matters from this part of the program's bytes on.
@@ -31,14 +31,30 @@ const MOST_TWINS: usize = 4;
 /// Maximum depth of fusions in fusions, and of loops in loops.
 const DEPTH: usize = 8;
 
-/// The best blocks of the largest array at the peak, with the bytes that they free, if `enough` gives them.
+/// The best blocks of one of the largest arrays at the peak, with the bytes that they free, if `enough` gives them.
 pub(super) fn blocks(program: &ProgramModel<'_>, enough: impl Fn(&Proposal) -> Option<u64>) -> Option<(u64, Proposal)> {
-    let largest = program.peak_temporaries().max_by_key(|array| array.bytes)?;
+    let mut large: Vec<&LiveArray<'_>> = program.peak_temporaries().collect();
+    large.sort_by_key(|array| array.bytes);
+    large.reverse();
+    let most = large.first()?.bytes;
     // Scores are for kernels of attention.
-    if largest.bytes < program.total_bytes / MUCH || scores(program.module, 1).contains_key(&largest.elements()) {
+    let scores = scores(program.module, 1);
+    if most < program.total_bytes / MUCH || scores.contains_key(&large[0].elements()) {
         return None;
     }
-    blocks_of(program, largest, enough)
+    large.retain(|array| array.bytes > most / 2 && is_read_here(program, array.position));
+    let mut seen: Vec<Computation<'_>> = Vec::new();
+    let mut found: Option<(u64, Proposal)> = None;
+    for array in large {
+        let computation = array.instruction.computation();
+        if seen.len() == MOST_TWINS || seen.contains(&computation) {
+            continue;
+        }
+        seen.push(computation);
+        let better = blocks_of(program, array, &enough);
+        found = better.filter(|(freed, _)| found.as_ref().is_none_or(|(before, _)| freed > before)).or(found);
+    }
+    found
 }
 
 /// The best blocks of an array.
@@ -79,6 +95,19 @@ pub(super) fn blocks_of(
     };
     let best = found.reduce(|best, other| if worth(&other) > worth(&best) { other } else { best });
     best.map(|(freed, .., proposal)| (freed, proposal))
+}
+
+/// Whether only operations of an array's own computation read it.
+fn is_read_here(program: &ProgramModel<'_>, position: Position) -> bool {
+    let flow = program.flow;
+    let body = flow[flow.op_at(position)].body;
+    let is_here = |found: Use| match found {
+        Use::Read(op) => {
+            flow[op].body == body && !matches!(flow[op].opcode, Opcode::While | Opcode::Call | Opcode::Conditional)
+        }
+        _ => false,
+    };
+    flow.readers(position).all(is_here)
 }
 
 /// Arrays that the same lines make in other computations, such as a function that is called before a loop and in it.
@@ -146,6 +175,13 @@ impl<'p, 'm> Area<'p, 'm> {
         arrays.filter(|(_, (_, array))| is_large(array)).map(|(leaf, _)| leaf).collect::<Vec<_>>().into_iter()
     }
 
+    /// Whether a result stays whole, because others than this computation's own operations read it.
+    fn is_whole(&self, at: &Instruction<'m>) -> bool {
+        let flow = self.program.flow;
+        let positions = flow.op(at).into_iter().flat_map(|op| flow.positions(op));
+        positions.into_iter().any(|position| !flow.is_tuple(position) && !is_read_here(self.program, position))
+    }
+
     /// The arrays that follow from others, in one turn of a loop.
     fn following(&self, axes: &Axes, from: impl IntoIterator<Item = (usize, usize)>) -> Reached {
         let end = self.computation.root().map(|root| root.index());
@@ -201,7 +237,9 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
         let is_new = |at: &&Instruction<'m>| !area.given.contains(&at.index());
         let large = area.all.values().filter(is_new).filter(|at| region.leaves(at).next().is_some());
         let large: HashSet<usize> = large.map(|at| at.index()).collect();
-        let made = connected(area, &large, largest.index());
+        // Beyond an array that stays whole, others are made of all its rows.
+        let is_apart = |at: &usize| !area.all.get(at).is_some_and(|at| area.is_whole(at));
+        let made = connected(area, &large, largest.index(), is_apart);
         // Of two dimensions of one array, even a small one such as products of all pairs, one would be whole.
         let is_paired = |at: &Instruction<'m>| {
             (0..area.axes.leaves(at.index())).any(|leaf| region.dimensions(at, leaf).nth(1).is_some())
@@ -316,14 +354,7 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
         let Some((at, leaf)) = program.flow.told(array.position) else { return false };
         let is_made = self.made.contains(&at.index()) && at.computation() == self.area.computation;
         let has_it = || self.leaves(&at).any(|has| has == leaf);
-        let is_near = |found: Use| match found {
-            Use::Read(op) => program.flow.instruction(op).is_some_and(|reader| {
-                reader.computation() == self.area.computation
-                    && !matches!(reader.opcode(), Opcode::While | Opcode::Call | Opcode::Conditional)
-            }),
-            _ => false,
-        };
-        is_made && has_it() && program.flow.readers(array.position).all(is_near)
+        is_made && has_it() && is_read_here(program, array.position)
     }
 
     /// The name of the nearest argument that begins with one of these axes of the program, and that the region reads; in a loop, of
@@ -371,15 +402,25 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
     }
 }
 
-/// The instructions among these that lead to one, or follow from it, through each other.
-fn connected(area: &Area<'_, '_>, large: &HashSet<usize>, from: usize) -> HashSet<usize> {
+/// The instructions among these that lead to one, or follow from it, through each other; of what reads another, only where `is_apart`.
+fn connected(
+    area: &Area<'_, '_>,
+    large: &HashSet<usize>,
+    from: usize,
+    is_apart: impl Fn(&usize) -> bool,
+) -> HashSet<usize> {
     let mut near: HashMap<usize, Vec<usize>> = HashMap::default();
     let operands = large.iter().filter_map(|at| area.all.get(at));
     let operands = operands.filter(|at| at.opcode() != Opcode::Fusion);
     let read = operands.flat_map(|at| at.operand_indices().flatten().map(|of| (of, at.index())).collect::<Vec<_>>());
     let both =
         read.chain(area.same.iter().copied()).filter(|(one, other)| large.contains(one) && large.contains(other));
+    let mut are_apart: HashMap<usize, bool> = HashMap::default();
     for (one, other) in both {
+        let is_read_whole = !*are_apart.entry(one).or_insert_with(|| is_apart(&one));
+        if is_read_whole {
+            continue;
+        }
         near.entry(one).or_default().push(other);
         near.entry(other).or_default().push(one);
     }
