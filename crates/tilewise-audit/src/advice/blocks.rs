@@ -9,7 +9,7 @@ use super::{
     program::{LiveArray, ProgramModel},
     rule::Proposal,
 };
-use crate::program::{Carry, elements, is_backward, is_of_directions, name, op_name, scores, source_line};
+use crate::program::{Carry, SourceLine, elements, is_backward, is_of_directions, name, op_name, scores, source_line};
 use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use tilewise::Shape;
@@ -26,13 +26,22 @@ const BLOCKS: u64 = 16;
 const NAMED: u64 = 8;
 /// Fewer places aren't rows.
 const ROWS: u64 = 8;
+/// Most large arrays that are tried.
+const MOST_TRIED: usize = 6;
 /// Most other computations that have the array.
 const MOST_TWINS: usize = 4;
+/// Most lines that join the rows of blocks.
+const MOST_JOINED: usize = 3;
 /// Maximum depth of fusions in fusions, and of loops in loops.
 const DEPTH: usize = 8;
 
-/// The best blocks of one of the largest arrays at the peak, with the bytes that they free, if `enough` gives them.
-pub(super) fn blocks(program: &ProgramModel<'_>, enough: impl Fn(&Proposal) -> Option<u64>) -> Option<(u64, Proposal)> {
+/// The best blocks of one of the largest arrays at the peak, with the bytes that they free, if `enough` gives them; where a few lines
+/// join all rows, if `may_join`.
+pub(super) fn blocks(
+    program: &ProgramModel<'_>,
+    may_join: bool,
+    enough: impl Fn(&Proposal) -> Option<u64>,
+) -> Option<(u64, Proposal)> {
     let mut large: Vec<&LiveArray<'_>> = program.peak_temporaries().collect();
     large.sort_by_key(|array| array.bytes);
     large.reverse();
@@ -43,31 +52,42 @@ pub(super) fn blocks(program: &ProgramModel<'_>, enough: impl Fn(&Proposal) -> O
         return None;
     }
     large.retain(|array| array.bytes > most / 2 && is_read_here(program, array.position));
-    let mut seen: Vec<Computation<'_>> = Vec::new();
+    let mut areas: Vec<Area<'_, '_>> = Vec::new();
     let mut found: Option<(u64, Proposal)> = None;
-    for array in large {
+    for array in large.into_iter().take(MOST_TRIED) {
         let computation = array.instruction.computation();
-        if seen.len() == MOST_TWINS || seen.contains(&computation) {
-            continue;
+        if !areas.iter().any(|area| area.computation == computation) {
+            areas.extend(Area::of(program, computation, array.elements() / BLOCKS));
         }
-        seen.push(computation);
-        let better = blocks_of(program, array, &enough);
+        let Some(area) = areas.iter().find(|area| area.computation == computation) else { continue };
+        let better = blocks_in(area, array, may_join, &enough);
         found = better.filter(|(freed, _)| found.as_ref().is_none_or(|(before, _)| freed > before)).or(found);
     }
     found
 }
 
-/// The best blocks of an array.
+/// The best blocks of an array, with the bytes that they free.
 pub(super) fn blocks_of(
     program: &ProgramModel<'_>,
     largest: &LiveArray<'_>,
     enough: impl Fn(&Proposal) -> Option<u64>,
 ) -> Option<(u64, Proposal)> {
+    let area = Area::of(program, largest.instruction.computation(), largest.elements() / BLOCKS)?;
+    blocks_in(&area, largest, false, enough)
+}
+
+fn blocks_in<'m>(
+    area: &Area<'_, 'm>,
+    largest: &LiveArray<'m>,
+    may_join: bool,
+    enough: impl Fn(&Proposal) -> Option<u64>,
+) -> Option<(u64, Proposal)> {
+    let program = area.program;
     let (at, leaf) = program.flow.told(largest.position)?;
-    let area = Area::of(program, at.computation(), largest.elements() / BLOCKS)?;
     let mut own: Vec<AxisId> = area.axes.of_array(&at, leaf).flatten().copied().collect();
     own.retain(|axis| area.axes.all()[*axis].size >= ROWS);
-    let regions = own.into_iter().filter_map(|axis| Region::of(&area, (&at, leaf), axis));
+    let regions = own.into_iter().filter_map(|axis| Region::of(area, (&at, leaf), axis));
+    let regions = regions.filter(|region| may_join || region.met.is_empty());
     // Blocks of rows that devices divide would be moved between them.
     let devices = if program.is_mapped() { None } else { Devices::of(program) };
     let is_whole = |region: &Region<'_, '_, '_>| {
@@ -228,12 +248,14 @@ struct Region<'a, 'p, 'm> {
     made: HashSet<usize>,
     /// The instructions that add positions up, or reduce them otherwise, but for those of a backward pass.
     sums: Vec<Instruction<'m>>,
+    /// The instructions in which positions meet otherwise.
+    met: Vec<usize>,
 }
 
 impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
     /// `None` unless each block follows from the region's own block, and from arrays that are there before.
     fn of(area: &'a Area<'p, 'm>, (largest, leaf): (&Instruction<'m>, usize), axis: AxisId) -> Option<Self> {
-        let mut region = Self { area, axis, made: HashSet::default(), sums: Vec::new() };
+        let mut region = Self { area, axis, made: HashSet::default(), sums: Vec::new(), met: Vec::new() };
         let is_new = |at: &&Instruction<'m>| !area.given.contains(&at.index());
         let large = area.all.values().filter(is_new).filter(|at| region.leaves(at).next().is_some());
         let large: HashSet<usize> = large.map(|at| at.index()).collect();
@@ -250,7 +272,8 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
             return None;
         }
         region.made = made;
-        region.has_no_meeting().then_some(region)
+        region.met = region.meetings()?;
+        Some(region)
     }
 
     /// The dimensions of an array that have the axis.
@@ -271,30 +294,39 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
         made.flat_map(|at| self.leaves(at).map(|leaf| (at.index(), leaf)))
     }
 
-    /// Whether positions only meet in sums that nothing in the region reads, but for the backward pass of forward sums. Notes the sums.
-    fn has_no_meeting(&mut self) -> bool {
+    /// Where positions meet but in sums that nothing in the region reads, other than the backward pass of forward sums, which it notes;
+    /// `None` if they meet in making the region's arrays.
+    fn meetings(&mut self) -> Option<Vec<usize>> {
         let (area, axes) = (self.area, &self.area.axes);
         let of_region = area.following(axes, self.arrays());
-        let (mut forward, mut backward) = (Vec::new(), Vec::new());
+        let (mut forward, mut backward, mut met) = (Vec::new(), Vec::new(), Vec::new());
         for event in axes.events(self.axis) {
             let Some(at) = area.all.get(&event.instruction) else { continue };
             let reads = |is: &dyn Fn(usize) -> bool| at.operand_indices().flatten().any(is);
             let reads_it = reads(&|of| self.made.contains(&of));
+            let is_made = self.made.contains(&at.index());
             let is_met = match event.kind {
                 EventKind::Made(FactorKind::Repeat) => false,
-                EventKind::Made(_) if self.made.contains(&at.index()) && at.opcode() != Opcode::Iota => return false,
+                EventKind::Made(_) if is_made && at.opcode() != Opcode::Iota => return None,
                 EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) if reads_it => {
                     // The place of a largest element counts from each block's first.
                     let is_alone = axes.leaves(at.index()) == 1;
-                    if !matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Reduce) || !is_alone {
-                        return false;
+                    if !matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Reduce) {
+                        return None;
                     }
+                    met.extend(Some(at.index()).filter(|_| !is_alone));
                     // Those of a backward pass follow from its blocks by themselves.
-                    self.sums.extend(Some(*at).filter(|at| !is_of_backward(at)));
+                    self.sums.extend(Some(*at).filter(|at| is_alone && !is_of_backward(at)));
                     true
                 }
                 EventKind::Ends(_) if self.picks_by_number(at) => false,
-                EventKind::Ends(_) | EventKind::Mixed if reads_it || self.made.contains(&at.index()) => return false,
+                EventKind::Mixed if reads_it || is_made => return None,
+                EventKind::Ends(_) if is_made => return None,
+                EventKind::Ends(_) if reads_it && at.opcode() == Opcode::Gather => {
+                    met.push(at.index());
+                    true
+                }
+                EventKind::Ends(_) if reads_it => return None,
                 EventKind::Ends(_) | EventKind::Mixed => reads(&|of| of_region.has_any(of)),
                 _ => false,
             };
@@ -303,10 +335,16 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
             }
         }
         let leaves = |at: usize| (0..axes.leaves(at)).map(move |leaf| (at, leaf));
-        let after = |sums: Vec<usize>| area.following(axes, sums.into_iter().flat_map(leaves));
-        let (after, after_backward) = (after(forward), after(backward));
+        let after = |sums: &[usize]| area.following(axes, sums.iter().copied().flat_map(leaves));
+        let (after, after_backward) = (after(&forward), after(&backward));
         let is_late = |at: &usize| area.all.get(at).is_some_and(is_of_backward);
-        self.arrays().all(|(at, leaf)| !after_backward.has(at, leaf) && (!after.has(at, leaf) || is_late(&at)))
+        if self.arrays().any(|(at, leaf)| after_backward.has(at, leaf)) {
+            return None;
+        }
+        if self.arrays().any(|(at, leaf)| after.has(at, leaf) && !is_late(&at)) {
+            met.extend(forward);
+        }
+        Some(met)
     }
 
     /// Whether a gather picks elements of each position's own row: by several numbers, one of them the position's.
@@ -337,13 +375,22 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
             && !rows.iter().flat_map(|axis| program.flow.axes().events(*axis)).any(is_passed);
         let of = self.argument_of_rows(rows).filter(|_| !are_directions);
         let size = if are_directions { *largest.bounds.get(dimension)? } else { size };
+        let met = self.met.iter().filter_map(|at| source_line(self.area.all.get(at)?));
+        let mut joined: Vec<SourceLine> = met.collect();
+        joined.sort_by(|one, other| one.place().cmp(&other.place()));
+        joined.dedup_by(|one, other| one.place() == other.place());
+        // More lines are another algorithm, and lines that nobody knows can't be rewritten.
+        if joined.len() > MOST_JOINED || joined.is_empty() != self.met.is_empty() || has_gradient && !joined.is_empty()
+        {
+            return None;
+        }
         let counts = |event: &Event| {
             self.made.contains(&event.instruction)
                 && matches!(event.kind, EventKind::Made(kind) if kind != FactorKind::Repeat)
         };
         let are_counted = self.area.axes.events(self.axis).iter().any(counts);
         let sums = self.sums.len();
-        let finding = Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, has_gradient };
+        let finding = Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, joined, has_gradient };
         let proposal = Proposal::new(Finding::Blocks(finding), Target::Value, program.advised(largest)).bound();
         Some(proposal.at_most(of_blocks.iter().map(|array| (array.buffer, array.bytes / blocks))))
     }

@@ -110,7 +110,11 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         let least = (program.total_bytes / WORTH_TAKING_APART).max(together.saturating_mul(MUCH_BETTER));
         Some(saved(&[], proposal)).filter(|freed| *freed > least)
     };
-    if !is_enough && let Some(better) = blocks(program, much).or_else(|| mapped_call(program, much)) {
+    if !is_enough
+        && let Some(better) = blocks(program, false, much)
+            .or_else(|| mapped_call(program, much))
+            .or_else(|| if kept.is_empty() { blocks(program, true, much) } else { None })
+    {
         let others = std::mem::replace(&mut kept, vec![better]);
         let takes_apart = |proposal: &Proposal| matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
         for (_, proposal) in others.into_iter().filter(|(_, proposal)| !takes_apart(proposal)) {

@@ -136,6 +136,8 @@ fn repeated(change: &Recommendation, all: &[Forward]) -> Option<f64> {
             Some(path) => sum(&|one| is_of_layers(&one.name, path)),
             None => sum(&|_| true),
         },
+        // A second pass reads what the first one joins.
+        Finding::Blocks(found) if !found.joined.is_empty() => None,
         Finding::Blocks(found) if !found.has_gradient => Some(0.0),
         Finding::MappedCall(found) if !found.has_gradient => Some(0.0),
         Finding::MappedCall(_) => sum(&|one| one.name.contains("vmap(")),

@@ -3,13 +3,13 @@
 use super::{
     Words,
     code::{JAX, JAX_AND_NUMPY},
-    words::{at_line, bounds_of},
+    words::{at_line, bounds_of, listed},
 };
 use crate::style::grouped;
-use tilewise_audit::{Recommendation, recommendation::finding::Blocks};
+use tilewise_audit::{Recommendation, SourceLine, recommendation::finding::Blocks};
 
 pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
-    let Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, has_gradient, .. } = finding;
+    let Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, joined, has_gradient, .. } = finding;
     if *are_directions {
         return directions(*size, *blocks, about);
     }
@@ -29,6 +29,9 @@ pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
     };
     let those = of.as_ref().map_or_else(|| "that dimension".to_owned(), |of| format!("the rows of {of}"));
     let numbers = if *are_counted { ", and their numbers beside it: (xs, jnp.arange(len(xs)))" } else { "" };
+    if !joined.is_empty() {
+        return in_turn(*blocks, &rows, joined, about);
+    }
     let note = format!("# xs: what has {those} there, as its first dimension{numbers}\n");
     let (adds, code) = match sums {
         0 => (
@@ -56,6 +59,30 @@ pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
     ))
     .task(format!("Compute it in {blocks} blocks along {rows}, one after another"))
     .jax(about, JAX, note + &code)
+}
+
+/// Rows that a few lines join: what these make of the blocks before is carried along.
+fn in_turn(blocks: u64, rows: &str, joined: &[SourceLine], about: &Recommendation) -> Words {
+    let numbers = joined.iter().map(|line| line.line.to_string()).collect::<Vec<_>>();
+    let (plural, joins) = if joined.len() == 1 { ("", "joins") } else { ("s", "join") };
+    let lines = format!("line{plural} {}", listed(&numbers));
+    let task = format!("Compute it in {blocks} blocks along {rows}, with a running result where {lines} {joins} them");
+    Words::new(format!(
+        "{task}: [{}]{} needn't be whole for a largest value and its place, a sum, or picked elements of it. What reads the result together with \
+         all rows again is a second pass over the blocks",
+        bounds_of(about),
+        at_line(about),
+    ))
+    .task(task)
+    .jax(
+        about,
+        JAX,
+        format!(
+            "# xs: what has these rows there, as its first dimension; so_far: the result of no rows\n\
+             # step(so_far, x): these lines, of a block x of xs, and their result joined with so_far, as by jnp.maximum\n\
+             result, _ = jax.lax.scan(lambda so_far, x: (step(so_far, x), None), so_far, xs.reshape({blocks}, -1, *xs.shape[1:]))"
+        ),
+    )
 }
 
 /// Derivatives of a gradient along all directions.

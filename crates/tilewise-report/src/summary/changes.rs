@@ -313,9 +313,12 @@ fn slowdown(advice: &Recommendation, cost: ChangeCost) -> String {
         few if few < 1.0 => format!("less than 1 % {more}"),
         percent => format!("{about}{percent:.0} % {more}"),
     };
+    let computes_no_more = roughness(advice, cost).0 == 0;
+    // Smaller operations, one after another, may each take a little longer.
+    let none = if computes_no_more { "no slower" } else { "about as fast" };
     match cost {
-        ChangeCost::Seconds { added, run } => more(added / run.max(f64::MIN_POSITIVE), "no slower", "about ", "slower"),
-        _ if roughness(advice, cost).0 == 0 => "no extra compute".to_owned(),
+        ChangeCost::Seconds { added, run } => more(added / run.max(f64::MIN_POSITIVE), none, "about ", "slower"),
+        _ if computes_no_more => "no extra compute".to_owned(),
         // Parts repeat no product, but read the weights again.
         ChangeCost::Work(part) => more(part, "about the same compute", "", "more compute"),
         _ => "time unknown".to_owned(),

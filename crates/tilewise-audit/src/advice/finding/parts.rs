@@ -35,6 +35,8 @@ pub struct Blocks {
     pub blocks: u64,
     /// Number of sums over all rows.
     pub sums: usize,
+    /// Lines that join all rows otherwise, such as the place of a maximum: what they make of the blocks before is carried along.
+    pub joined: Vec<SourceLine>,
     /// Whether the backward pass reads it, which computes each block again.
     pub has_gradient: bool,
 }
