@@ -16,6 +16,7 @@ pub(crate) const HBM_ALIGNMENT: u64 = 16384;
 /// use tilewise_memory::{GpuModel, Machine};
 ///
 /// assert_eq!("tpu:v5e".parse(), Ok(Machine::Tpu(Generation::V5e)));
+/// assert_eq!("v5e".parse(), Ok(Machine::Tpu(Generation::V5e)));
 /// assert_eq!(Machine::Gpu(Some(GpuModel::H100)).to_string(), "gpu:h100");
 /// assert!("gpu:tpu".parse::<Machine>().unwrap_err().to_string().contains("gpu:h100"));
 /// ```
@@ -213,8 +214,12 @@ impl FromStr for Machine {
 
     fn from_str(text: &str) -> Result<Self, UnknownMachine> {
         let name = text.trim().to_ascii_lowercase();
-        let tpu = || Some(Self::Tpu(name.strip_prefix("tpu:")?.parse().ok()?));
-        let other = Self::others().find(|machine| machine.to_string() == name);
+        let tpu = || Some(Self::Tpu(name.strip_prefix("tpu:").unwrap_or(&name).parse().ok()?));
+        let is_it = |machine: &Self| {
+            let full = machine.to_string();
+            full == name || full.strip_prefix("gpu:") == Some(&name)
+        };
+        let other = Self::others().find(is_it);
         other.or_else(tpu).ok_or_else(|| UnknownMachine(text.to_owned()))
     }
 }
