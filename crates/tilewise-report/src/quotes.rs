@@ -323,11 +323,12 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Optio
         return is_new.then(|| format!("{before}checkpoint_policies.nothing_saveable{}", &behind[name..]));
     }
     // The function of a value in its step.
-    let step = about.array.as_ref()?.source.as_ref()?.function.as_deref()?.rsplit('.').next()?;
-    let (call, checkpoint) = match finding.library {
-        Library::Haiku => ("dynamic_unroll(", "hk.remat"),
-        Library::Linen | Library::Nnx | Library::Equinox => return None,
-        _ => (SCAN, "jax.checkpoint"),
+    let function = || about.array.as_ref()?.source.as_ref()?.function.as_deref()?.rsplit('.').next();
+    let (call, checkpoint, step) = match finding.library {
+        Library::Haiku => ("dynamic_unroll(", "hk.remat", function()?),
+        Library::Linen => ("nn.scan(", "nn.remat", finding.class.as_deref()?),
+        Library::Nnx | Library::Equinox => return None,
+        _ => (SCAN, "jax.checkpoint", function()?),
     };
     let (before, behind) = line.split_once(&format!("{call}{step}"))?;
     let is_step = is_name(step) && behind.starts_with(',');

@@ -1,7 +1,7 @@
 //! The classes of a network's layers, and the line that calls them.
 
 use super::call_stacks::{Calls, calls, innermost, is_shared, shared};
-use crate::program::{SourceLine, is_name};
+use crate::program::{SourceLine, is_installed, is_name};
 use foldhash::HashMap;
 use tilewise_hlo::{Instruction, SourceLocation};
 
@@ -36,13 +36,35 @@ impl LayerCalls {
 
 /// The class whose method nearly all call stacks enter after the calls that they share.
 fn next_class(stacks: &[Calls<'_>], shared: &[SourceLocation<'_>]) -> Option<String> {
-    let within: Vec<&Calls<'_>> = stacks.iter().filter(|calls| calls.starts_with(shared)).collect();
-    let mut entered: HashMap<&str, usize> = HashMap::default();
-    for class in within.iter().filter_map(|calls| class_of(calls.get(shared.len())?)) {
-        *entered.entry(class).or_default() += 1;
+    let within = stacks.iter().filter(|calls| calls.starts_with(shared));
+    entered(within.map(|calls| calls.get(shared.len())))
+}
+
+/// The class whose method a line calls in nearly all call stacks that go on from there.
+pub(super) fn class_called<'m>(
+    line: &SourceLine,
+    instructions: impl Iterator<Item = Instruction<'m>>,
+) -> Option<String> {
+    let stacks: Vec<Calls<'m>> = instructions.take(LOOKED_AT).map(|at| calls(&at)).collect();
+    let is_it = |frame: &SourceLocation<'_>| *frame.file == *line.file && frame.line == line.line;
+    // JAX repeats the callers of loops in loops.
+    let below = |calls: &'_ Calls<'m>| calls.iter().rposition(is_it).map(|at| calls[at + 1..].to_vec());
+    let own = stacks.iter().filter_map(below).filter_map(|below| below.into_iter().find(|at| !is_installed(&at.file)));
+    let own: Vec<SourceLocation<'m>> = own.collect();
+    entered(own.iter().map(Some))
+}
+
+/// The class of nearly all calls.
+fn entered<'f, 'm: 'f>(all: impl Iterator<Item = Option<&'f SourceLocation<'m>>>) -> Option<String> {
+    let (mut counts, mut count): (HashMap<&str, usize>, usize) = Default::default();
+    for frame in all {
+        count += 1;
+        if let Some(class) = frame.and_then(class_of) {
+            *counts.entry(class).or_default() += 1;
+        }
     }
-    let most = entered.into_iter().max_by_key(|(class, count)| (*count, *class));
-    most.filter(|(_, count)| is_shared(*count, within.len())).map(|(class, _)| class.to_owned())
+    let most = counts.into_iter().max_by_key(|(class, count)| (*count, *class));
+    most.filter(|(_, most)| is_shared(*most, count)).map(|(class, _)| class.to_owned())
 }
 
 /// `Block` of `make.<locals>.Block.__call__`

@@ -130,7 +130,8 @@ fn repeated(change: &Recommendation, all: &[Forward]) -> Option<f64> {
         Finding::UndonatedState(_) | Finding::StackedCache(_) => Some(0.0),
         Finding::KeptByLoop(kept) => {
             let steps = kept.steps?.0;
-            sum(&|one| one.executions >= steps)
+            let is_of_it = |name: &str| kept.module.as_ref().is_none_or(|module| name.contains(&**module));
+            sum(&|one| one.executions >= steps && is_of_it(&one.name))
         }
         Finding::RepeatedLayers(kept) => match &kept.layers.path {
             Some(path) => sum(&|one| is_of_layers(&one.name, path)),

@@ -6,6 +6,7 @@ use super::{
     words::{at_line, bare, modules},
 };
 use crate::style::bytes;
+use std::borrow::Cow;
 use tilewise_audit::{
     Recommendation,
     recommendation::finding::{KeptByLoop, Library, RepeatedLayers},
@@ -78,8 +79,8 @@ fn of_segments((segments, of_each): (u64, u64), about: &Recommendation) -> Words
 }
 
 /// The function that recomputes a loop's step, its imports and its call.
-fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, &'static str) {
-    match (finding.library, finding.is_checkpointed) {
+fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, Cow<'static, str>) {
+    let (checkpoint, import, code) = match (finding.library, finding.is_checkpointed) {
         (Library::Haiku, true) => (
             "hk.remat",
             "import haiku as hk\nimport jax",
@@ -93,13 +94,17 @@ fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, &'static str) {
         (Library::Haiku, false) => {
             ("hk.remat", "import haiku as hk", "ys, state = hk.dynamic_unroll(hk.remat(step), xs, state)")
         }
-        (Library::Linen, true) => (
-            "nn.remat",
-            "import flax.linen as nn\nimport jax",
-            "Step = nn.remat(Step, policy=jax.checkpoint_policies.nothing_saveable)  # in place of its policy now",
-        ),
-        (Library::Linen, false) => {
-            ("nn.remat", "import flax.linen as nn", "Step = nn.remat(Step)  # the class that nn.scan or nn.RNN runs")
+        (Library::Linen, is_checkpointed) => {
+            let class = finding.class.as_deref().unwrap_or("Step");
+            let (import, policy) = match is_checkpointed {
+                true => ("import flax.linen as nn\nimport jax", ", policy=jax.checkpoint_policies.nothing_saveable"),
+                false => ("import flax.linen as nn", ""),
+            };
+            // An assignment would make the class's name a local one where it is called.
+            let code = format!(
+                "nn.scan(nn.remat({class}{policy}), …)  # in place of nn.scan({class}, …), with its options; so in nn.RNN, too"
+            );
+            return ("nn.remat", import, code.into());
         }
         (_, true) => (
             "jax.checkpoint",
@@ -107,7 +112,8 @@ fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, &'static str) {
             "step = jax.checkpoint(step, policy=jax.checkpoint_policies.nothing_saveable)  # in place of its policy now",
         ),
         (_, false) => ("jax.checkpoint", JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)"),
-    }
+    };
+    (checkpoint, import, code.into())
 }
 
 /// A checkpoint around a layer, in the framework's own words.

@@ -193,6 +193,8 @@ pub struct KeptByLoop {
     pub library: Library,
     /// The module that it runs, such as `img/Transformer`; `None` if names don't show it.
     pub module: Option<String>,
+    /// The class of Flax whose call is a step, such as `Block`; `None` if unknown.
+    pub class: Option<String>,
     /// Whether its step is under a checkpoint already, whose policy saves them.
     pub is_checkpointed: bool,
     /// Whether its steps are the layers of a stack.

@@ -7,6 +7,7 @@ use crate::{
         change::{Saving, Target},
         evidence::{ArrayFact, Evidence, Listed},
         finding::{Finding, KeptByLoop, Library},
+        layer_calls::class_called,
         message::{MessageModel, total},
         program::{LiveArray, ProgramModel},
         recommendation::AdvisedArray,
@@ -14,9 +15,9 @@ use crate::{
         scan_residuals::{LoopArrays, without_ones},
     },
     message::Allocation,
-    program::{SourceLine, is_forward, is_recomputed, modules, names_under_checkpoints, op_name, source_line},
+    program::{is_forward, is_recomputed, modules, names_under_checkpoints, op_name, source_line},
 };
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 use std::{borrow::Cow, cmp::Reverse};
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
@@ -49,26 +50,38 @@ impl Rule for LoopKeepsValues {
     }
 }
 
-/// Joins the proposals for loops of one source line whose findings are equal.
+/// Joins the proposals for loops of one source line, which one edit changes.
 fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal> {
     let mut found: Vec<(KeptByLoop, Proposal)> = Vec::new();
-    // By line, the index of its last loop.
-    let mut known: HashMap<SourceLine, usize> = HashMap::default();
+    let line = |proposal: &Proposal| proposal.about.as_ref().and_then(|about| about.source.clone());
     for (kept, proposal) in loops {
-        let line = proposal.about.as_ref().and_then(|about| about.source.clone());
-        let last = line.as_ref().and_then(|line| found.get_mut(*known.get(line)?));
-        match last.filter(|(last, _)| KeptByLoop { loops: 1, ..last.clone() } == kept) {
-            Some((last, other)) => {
-                last.loops += 1;
-                other.buffers.at_most.extend(proposal.buffers.at_most);
-            }
-            None => {
-                known.extend(line.map(|line| (line, found.len())));
-                found.push((kept, proposal));
-            }
-        }
+        let own = line(&proposal);
+        let before =
+            found.iter_mut().find(|(last, other)| own.is_some() && line(other) == own && are_alike(last, &kept));
+        let Some((last, other)) = before else {
+            found.push((kept, proposal));
+            continue;
+        };
+        last.loops += 1;
+        last.module = last.module.take().zip(kept.module).and_then(|(one, other)| shared_end(&one, &other));
+        last.steps = last.steps.zip(kept.steps).map(|((steps, one), (_, other))| (steps, one.max(other)));
+        other.buffers.at_most.extend(proposal.buffers.at_most);
     }
     found.into_iter().map(|(kept, proposal)| Proposal { finding: Finding::KeptByLoop(kept), ..proposal }).collect()
+}
+
+/// Whether the same words tell two loops.
+fn are_alike(one: &KeptByLoop, other: &KeptByLoop) -> bool {
+    let key =
+        |kept: &KeptByLoop| (kept.steps.map(|(steps, _)| steps), kept.segments, kept.is_checkpointed, kept.is_stack);
+    key(one) == key(other) && one.library == other.library && one.class == other.class
+}
+
+/// The last modules of two paths, if they are equal: `Encoder_0` of `Image_0/Encoder_0` and `Text_0/Encoder_0`.
+fn shared_end(one: &str, other: &str) -> Option<String> {
+    let (one, other): (Vec<&str>, Vec<&str>) = (one.split('/').collect(), other.split('/').collect());
+    let count = one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| one == other).count();
+    (count > 0).then(|| one[one.len() - count..].join("/"))
 }
 
 /// The proposal for a message: listed arrays whose names show that a loop's steps, or else layers, keep them.
@@ -103,6 +116,7 @@ const UNTOLD: Finding = Finding::KeptByLoop(KeptByLoop {
     segments: None,
     library: Library::Jax,
     module: None,
+    class: None,
     is_checkpointed: false,
     is_stack: false,
     loops: 1,
@@ -229,10 +243,15 @@ const LOOPS: [&str; 2] = ["while", "eval_jaxpr"];
 /// The finding on the steps of a loop that keeps arrays.
 fn of_steps(program: &ProgramModel<'_>, forward: &Instruction<'_>, steps: (u64, usize)) -> KeptByLoop {
     let module = op_name(forward).map(|name| modules(&name).skip(1).collect::<Vec<_>>().join("/"));
+    let library = library(forward);
+    let body = forward.calls().filter_map(|call| call.computation());
+    let inside = body.flat_map(|computation| computation.instructions().collect::<Vec<_>>());
+    let class = || class_called(&source_line(forward)?, inside);
     KeptByLoop {
         steps: Some(steps),
         segments: None,
-        library: library(forward),
+        class: if library == Library::Linen { class() } else { None },
+        library,
         module: module.filter(|module| !module.is_empty() && !LOOPS.iter().any(|word| module.contains(word))),
         is_checkpointed: is_checkpointed(program, forward),
         is_stack: runs(forward, "layer_stack"),
@@ -275,4 +294,15 @@ fn runs(forward: &Instruction<'_>, sign: &str) -> bool {
 /// Whether a loop runs forward in a program that takes a gradient.
 fn runs_forward(instruction: &Instruction<'_>) -> bool {
     op_name(instruction).is_some_and(|name| is_forward(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shared_end;
+
+    #[test]
+    fn two_modules_of_one_line() {
+        assert_eq!(shared_end("Image_0/Encoder_0", "Text_0/Encoder_0").as_deref(), Some("Encoder_0"));
+        assert_eq!(shared_end("Encoder_0", "Encoder_1"), None);
+    }
 }
