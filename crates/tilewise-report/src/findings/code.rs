@@ -148,9 +148,9 @@ fn is_item(text: &str) -> bool {
     }
 }
 
-/// Divides parameters between all devices.
 /// Behind code that names the mesh's axis `x`, where the program doesn't tell its name.
 pub(super) const AN_AXIS: &str = "; 'x': an axis of your mesh";
+/// Imports of code that divides arrays between devices.
 pub(super) const SHARDING: &str = "import jax\nfrom jax.sharding import NamedSharding, PartitionSpec";
 
 #[cfg(test)]

@@ -323,13 +323,14 @@ fn replicated(finding: &MemoryFinding, about: &Recommendation) -> Words {
     let shardings: Vec<String> =
         roots.iter().map(|root| format!("\n{root}_sharding = jax.tree.map(divided, {root})")).collect();
     words.code(
-        SHARDING,
+        JAX,
         format!(
             "# these go into in_shardings and out_shardings of the step, and of what makes them{}
 def divided(a):  # along its largest dimension
     at = max(range(a.ndim), key=lambda d: a.shape[d], default=0)
     is_even = a.ndim and a.shape[at] % {devices} == 0
-    return NamedSharding(mesh, PartitionSpec(*[None] * at, '{}') if is_even else PartitionSpec()){}",
+    spec = jax.sharding.PartitionSpec(*[None] * at, '{}') if is_even else jax.sharding.PartitionSpec()
+    return jax.sharding.NamedSharding(mesh, spec){}  # of its arrays, or of the shapes of jax.eval_shape",
             note,
             axis,
             shardings.concat()

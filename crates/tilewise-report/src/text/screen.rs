@@ -187,7 +187,7 @@ impl<'a> Screen<'a> {
                     self.write_place(change, &mut place)?;
                     let has_room = count(&lines) + count(&own) + count(&place) + count(&needed) < room;
                     own.extend(place.into_iter().filter(|_| has_room));
-                    writeln!(own, "{}", styled(FAINT, "        code below"))?;
+                    writeln!(own, "{}", styled(FAINT, "        code below, under \"The changes in full\""))?;
                 }
             }
             if at > 0 && count(&lines) + count(&own) + reserved > room {
