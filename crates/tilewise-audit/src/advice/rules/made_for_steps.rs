@@ -204,7 +204,7 @@ impl<'m> Made<'m> {
                 argument = Some(at);
                 continue;
             }
-            // What a backward pass reads in parts is kept for it.
+            // A backward pass reads parts of what is kept for it.
             if seen.len() > MOST || !makes_parts(&at) || op_name(&at).is_some_and(|name| is_backward(&name)) {
                 return None;
             }
