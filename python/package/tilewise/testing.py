@@ -9,17 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tilewise._audit.audit import audit
 from tilewise._base.limits import bytes_of, in_words, share_of
+from tilewise._base.types import Limit, Program, Tpu
 from tilewise._fit import lock as locks
 from tilewise._jax.lowering import Request
-from tilewise._tilewise import Report, Shape
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Limit, Program, Tpu
-    from tilewise._tilewise import PeakBuffer
+from tilewise._tilewise import PeakBuffer, Report, Shape
 
 __all__ = ["assert_bitcast", "assert_no_copies", "assert_padding_below", "assert_peak_below", "assert_plan"]
 

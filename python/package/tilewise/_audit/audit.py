@@ -6,20 +6,18 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import Any, cast, overload
 
 from tilewise import _tilewise
 from tilewise._base.errors import Error, HloError
 from tilewise._base.limits import hbm_of
+from tilewise._base.types import Limit, Program, Tpu
 from tilewise._compiler.compile import lowered_of, plan_of
 from tilewise._compiler.libtpu import libtpu_version
 from tilewise._compiler.machine import report_on
 from tilewise._jax.dump import dumped
 from tilewise._jax.lowering import Request
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Limit, Program, Tpu
-    from tilewise._tilewise import Report
+from tilewise._tilewise import Report
 
 
 @overload

@@ -6,16 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from tilewise import _tilewise
 from tilewise._base.results import Shown
+from tilewise._base.types import Tpu
 from tilewise._compiler.compile import plan_of
 from tilewise._jax.lowering import Request
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Tpu
-    from tilewise._tilewise import Report
+from tilewise._tilewise import Report
 
 Outcome: TypeAlias = (
     Literal["same"] | Literal["better"] | Literal["worse"] | Literal["changed"] | Literal["other compiler"]

@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tilewise import _tilewise
 from tilewise._audit.audit import audit
 from tilewise._base.limits import hbm_of
 from tilewise._base.results import read
+from tilewise._base.types import Limit, Member, Tpu
 from tilewise._compiler.compile import plan_of
 from tilewise._jax.lowering import Request
 from tilewise._tilewise import Report
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Limit, Member, Tpu
 
 
 @dataclass(frozen=True)

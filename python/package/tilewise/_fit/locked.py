@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewise import _tilewise
 from tilewise._audit.audit import audit
@@ -16,14 +16,12 @@ from tilewise._audit.together import Together, audit_together
 from tilewise._base.answers import Answers
 from tilewise._base.files import write_whole
 from tilewise._base.limits import share_of
+from tilewise._base.types import Member
 from tilewise._fit import lock
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import factory, parts_of, setting, takes
 from tilewise._fit.factory import program as program_made
 from tilewise._fit.lock import Made
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Member
 
 _STATUS = {"same": 0, "better": 0, "worse": 1, "other compiler": 3}
 

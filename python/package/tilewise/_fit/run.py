@@ -10,12 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
 from tilewise._base.files import cache_folder, write_whole
 from tilewise._base.limits import bytes_of
 from tilewise._base.progress import Ticker
+from tilewise._base.types import Tpu
 from tilewise._compiler.libtpu import compiler_version
 from tilewise._compiler.process import Compiler
 from tilewise._fit.combination import Combination, Task, search_task
@@ -23,9 +24,6 @@ from tilewise._fit.factory import Stretched, check_settings, travels
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Above, Found
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Tpu
 
 _Known: TypeAlias = Mapping[int, Sequence[FitRow]]
 """Rows of an earlier search, by the numbers of their tasks."""

@@ -9,19 +9,17 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tilewise import _tilewise
 from tilewise._base.errors import Error, NotATpuProgram
 from tilewise._base.modules import module
+from tilewise._base.types import Tpu
 from tilewise._jax import internals
 from tilewise._jax.device import traced_for
 from tilewise._jax.topologies import jax_for_tpus, slice_of, slice_with
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Tpu
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tilewise._base.modules import module
 from tilewise._base.results import Listed, Shown
+from tilewise._base.types import Tpu
 from tilewise._tilewise import ElementType, Shape, predict
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Tpu
 
 
 @dataclass(frozen=True)

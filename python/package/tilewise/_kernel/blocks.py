@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewise._base.errors import Skip
 from tilewise._base.limits import in_words
 from tilewise._base.results import Listed
+from tilewise._base.types import Tpu
 from tilewise._kernel.budgets import VERDICTS, KernelBudgets, kernel_budget
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Tpu
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewise import _tilewise
 from tilewise._audit.audit import audit
 from tilewise._base.errors import Error
 from tilewise._base.modules import module
 from tilewise._base.results import Listed
+from tilewise._base.types import Tpu
 from tilewise._explain import explain
 from tilewise._jax.device import traced_for
 from tilewise._jax.dump import dumped
@@ -19,9 +20,6 @@ from tilewise._jax.jaxprs import is_literal, variables
 from tilewise._jax.lowering import Request, lower_on
 from tilewise._kernel.text import Kernel, kernels_of
 from tilewise.kernels import KernelBudget, KernelRow, budget
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Tpu
 
 # XLA keeps no operand in VMEM as a whole, so that all windows are allocated; which counts differs by generation.
 _ALL_WINDOWS = {"xla_vf_vmem_memory_space_assignment": False, "xla_gf_vmem_memory_space_assignment": False}

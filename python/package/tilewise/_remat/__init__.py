@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewise import _tilewise
 from tilewise._base.files import cache_folder
 from tilewise._base.limits import bytes_of
 from tilewise._base.progress import Ticker
+from tilewise._base.types import Limit, Tpu
 from tilewise._compiler.cache import Cache
 from tilewise._compiler.process import shared
 from tilewise._compiler.program import with_donations
@@ -16,9 +17,6 @@ from tilewise._jax.lowering import Request, is_jitted
 from tilewise._remat.result import Remat
 from tilewise._remat.search import Search
 from tilewise._remat.step import Step
-
-if TYPE_CHECKING:
-    from tilewise._base.types import Limit, Tpu
 
 
 def remat(

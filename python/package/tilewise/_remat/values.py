@@ -7,13 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewise._base.limits import in_words
 from tilewise._jax import internals
-
-if TYPE_CHECKING:
-    from tilewise._remat.choosing import Value
+from tilewise._remat.choosing import Value
 
 
 @dataclass(frozen=True)

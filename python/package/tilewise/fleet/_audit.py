@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -23,9 +23,7 @@ from tilewise._base.limits import hbm_of
 from tilewise._base.progress import counted
 from tilewise._tilewise import Report, __version__, generation_name
 from tilewise.fleet import _engines, _files
-
-if TYPE_CHECKING:
-    from tilewise.fleet._files import Input
+from tilewise.fleet._files import Input
 
 _BATCH_FILES = 32
 _BATCH_BYTES = 64 << 20

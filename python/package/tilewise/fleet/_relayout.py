@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,7 @@ from tilewise._base.errors import RelayoutError
 from tilewise._tilewise import Layout, Shape
 from tilewise._tilewise import relayout as relayout_buffer
 from tilewise.fleet import _engines, _safetensors
-
-if TYPE_CHECKING:
-    from tilewise.fleet._safetensors import Tensor
+from tilewise.fleet._safetensors import Tensor
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
 _SAMPLE = 4096
