@@ -20,19 +20,17 @@ import pytest
 
 import tilewise as tw
 from tilewise._jax.lowering import Request
-from tilewise._remat import hosts
+from tilewise._remat import loops
 from tilewise._remat.choosing import Choice, Chooser
 from tilewise._remat.compared import difference
-from tilewise._remat.costs import Costs, is_of_gradient
 from tilewise._remat.cut import minimum_cut
-from tilewise._remat.deciding import Decision, Outcomes
-from tilewise._remat.equations import Reader, bytes_of
+from tilewise._remat.deciding import Decision, Outcomes, RematRow, Tried
+from tilewise._remat.equations import Costs, Reader, bytes_of, is_of_gradient
 from tilewise._remat.regions import region
+from tilewise._remat.result import code as code_of
+from tilewise._remat.result import summed
 from tilewise._remat.segments import cheapest
 from tilewise._remat.step import Step
-from tilewise._remat.tried import RematRow, Tried
-from tilewise._remat.values import code as code_of
-from tilewise._remat.values import summed
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -161,7 +159,7 @@ def chosen(step: Callable[..., Any], choice: Choice) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("name", STEPS)
 def test_each_choice_computes_what_the_step_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(loops, "_LEAST_BYTES", 1)
     step = STEPS[name]
     wanted = jax.tree.leaves(jax.jit(step)(WEIGHTS, X))
     bytes_kept = set()

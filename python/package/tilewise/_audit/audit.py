@@ -1,16 +1,18 @@
-"""`audit`, which takes a compiled program in any form, or compiles one."""
+"""`audit`, which takes a compiled program in any form, or compiles one; `compare_machines`, on several machines."""
 
 from __future__ import annotations
 
 import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, overload
 
 from tilewise import _tilewise
 from tilewise._base.errors import Error, HloError
-from tilewise._base.limits import hbm_of
+from tilewise._base.limits import hbm_of, in_words
+from tilewise._base.results import Listed
 from tilewise._base.types import Limit, Program, Tpu
 from tilewise._compiler.compile import lowered_of, plan_of
 from tilewise._compiler.libtpu import libtpu_version
@@ -119,14 +121,16 @@ def audit(
         >>> report.largest_padding()[0].causes
         ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     """
-    if _is_many(program):
-        found: list[Report | Error | OSError] = []
-        for each in (each for one in cast("Iterable[Program]", program) for each in _files_of(one)):
+    # An open file iterates over its lines.
+    if isinstance(program, (list, tuple)) or (isinstance(program, Iterator) and not hasattr(program, "read")):
+
+        def one(each: Program) -> Report | Error | OSError:
             try:
-                found.append(audit(each, tpu=tpu, machine=machine, hbm_limit=hbm_limit))
+                return audit(each, tpu=tpu, machine=machine, hbm_limit=hbm_limit)
             except (Error, OSError) as error:
-                found.append(error)
-        return found
+                return error
+
+        return [one(each) for every in cast("Iterable[Program]", program) for each in _files_of(every)]
     if machine is not None and tpu is not None:
         raise TypeError("tpu= and machine= say the same: give one of them")
     if machine is not None and (name := _tilewise.machine_name(machine)[0]).startswith("tpu:"):
@@ -174,12 +178,6 @@ def _programs_in(program: Program) -> list[Path] | None:
     """The final programs in a folder; ``None`` for anything but a folder."""
     is_path = isinstance(program, os.PathLike) or (isinstance(program, str) and not _is_hlo(program))
     return _tilewise.programs_in(cast("str | os.PathLike[str]", program)) if is_path else None
-
-
-def _is_many(programs: Any) -> bool:
-    """Whether these are several; an open file iterates over its lines."""
-    is_open_file = hasattr(programs, "read")
-    return isinstance(programs, (list, tuple)) or (isinstance(programs, Iterator) and not is_open_file)
 
 
 def _is_function(program: Any) -> bool:
@@ -238,11 +236,8 @@ def _text_of_object(program: Any, source: str) -> str:
             lowered = lowered_of(program)
             if lowered is not None:
                 return dumped(lowered)
-            raise HloError(
-                f"this {source} can't be printed: {error}",
-                kind="not_printable",
-                help="`audit(f, *args, tpu=…)` reads the compiler's own dump",
-            ) from error
+            help = "`audit(f, *args, tpu=…)` reads the compiler's own dump"
+            raise HloError(f"this {source} can't be printed: {error}", kind="not_printable", help=help) from error
     elif hasattr(program, "to_string"):
         text = program.to_string()
     else:
@@ -250,3 +245,103 @@ def _text_of_object(program: Any, source: str) -> str:
     if not isinstance(text, str):
         raise TypeError(f"this {source} has no text: its compiler does not keep any")
     return text
+
+
+MACHINES = ("tpu:v5e", "tpu:v6e", "tpu:v7x", "gpu:h100", "gpu:b200", "cpu")
+
+
+@dataclass(frozen=True)
+class OnMachine:
+    """A function's memory on one machine.
+
+    Attributes:
+        machine: its name, such as ``"tpu:v5e"`` or ``"gpu:h100"``.
+        report: the audit of the function compiled for it; ``None`` where that is impossible here.
+        error: the reason; ``None`` where it was compiled.
+    """
+
+    machine: str
+    report: Report | None
+    error: str | None
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """Arguments, results that don't lie in them, constants and temporaries, in bytes."""
+        return None if self.report is None else self.report.peak_bytes
+
+
+@dataclass(frozen=True)
+class Machines(Listed[OnMachine]):
+    """A function on several machines; a sequence of `OnMachine`. ``str`` is a table.
+
+    Attributes:
+        machines: its memory on each, in the order that was asked for.
+
+    Examples:
+        >>> str(Machines((OnMachine("cpu", None, "no compiler"),))).splitlines()[1]
+        'cpu        no compiler'
+    """
+
+    machines: tuple[OnMachine, ...]
+
+    def __str__(self) -> str:
+        names = ("arguments", "results", "temporaries", "in all", "of", "fits")
+        lines = [f"{'machine':<9}" + "".join(f"{name:>13}" for name in names)]
+        for row in self.machines:
+            report = row.report
+            if report is None:
+                lines.append(f"{row.machine:<9}  {row.error}")
+                continue
+            sizes = (
+                report.argument_bytes,
+                report.output_bytes - report.alias_bytes,
+                report.temporary_bytes,
+                report.peak_bytes,
+                report.hbm_limit,
+            )
+            cells = ["-" if size is None else in_words(size).partition(" (")[0] for size in sizes]
+            cells.append({True: "yes", False: "no", None: "-"}[report.fits])
+            lines.append(f"{row.machine:<9}" + "".join(f"{cell:>13}" for cell in cells))
+        return "\n".join(lines)
+
+
+def compare_machines(
+    f: Callable[..., Any],
+    /,
+    *args: Any,
+    machines: Sequence[str] = MACHINES,
+    jit_options: Mapping[str, Any] | None = None,
+) -> Machines:
+    """Compare a function's memory on several machines, with none of them at hand.
+
+    Each is asked as `audit` does. TPUs need ``pip install 'tilewise[tpu]'``, GPUs ``pip install 'jax[cuda12]'``; if
+    one is missing, that is the row's ``error``.
+
+    Args:
+        f: the function, or the result of ``jax.jit``.
+        args: its arguments, abstract (``jax.ShapeDtypeStruct``) or real.
+        machines: their names.
+        jit_options: arguments of ``jax.jit``, such as ``{"donate_argnums": 0}``.
+
+    Raises:
+        ParseError: there is no such machine.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> x = jax.ShapeDtypeStruct((400000, 12), jnp.float32)
+        >>> found = compare_machines(jnp.tanh, x, machines=["tpu:v5e", "cpu"])
+        >>> [row.peak_bytes for row in found]
+        [51200000, 38400000]
+    """
+
+    def on(machine: str) -> OnMachine:
+        try:
+            return OnMachine(machine, audit(f, *args, machine=machine, jit_options=jit_options), None)
+        except ImportError as error:
+            return OnMachine(machine, None, str(error))
+        except Error as error:
+            if error.kind not in ("needs_gpu_compiler", "too_few_devices"):
+                raise
+            return OnMachine(machine, None, f"{error.message}: {error.help}")
+
+    return Machines(tuple(map(on, machines)))

@@ -68,8 +68,9 @@ def in_words(count: float) -> str:
     return f"{count:.0f} bytes"
 
 
-def in_columns(rows: Sequence[Sequence[str]]) -> str:
-    """Lines of cells that stand one below the other."""
+def in_columns(rows: Sequence[Sequence[str]], numbers: int = 0) -> str:
+    """Lines of cells that stand one below the other, the last of them numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+    sides = [str.ljust] * (len(widths) - numbers) + [str.rjust] * numbers
+    lines = ([side(*cell) for side, cell in zip(sides, zip(row, widths, strict=True), strict=True)] for row in rows)
+    return "\n".join("  ".join(line).rstrip() for line in lines)

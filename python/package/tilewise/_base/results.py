@@ -10,6 +10,7 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
 from tilewise._base.modules import module
+from tilewise._tilewise import Shape
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -20,6 +21,8 @@ _hints = functools.cache(get_type_hints)
 
 def read(kind: Any, held: Any) -> Any:
     """A value of a type from its JSON: dataclasses from objects, tuples from arrays; `TypeError` without a field."""
+    if kind is Shape:
+        return Shape(held)
     if is_dataclass(kind):
         made: Any = kind
         return made(**{name: read(hint, held[name]) for name, hint in _hints(made).items() if name in held})
@@ -105,7 +108,7 @@ class Shown(Tabular):
 
     def to_json(self) -> str:
         """All of it as JSON, which `from_json` reads."""
-        return json.dumps({"schema": 1, **self._held()})
+        return json.dumps({"schema": 1, **self._held()}, default=str)
 
     @classmethod
     def from_json(cls, text: str, /) -> Self:

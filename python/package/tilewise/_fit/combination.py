@@ -18,9 +18,9 @@ from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
+from tilewise._remat.deciding import Tried
 from tilewise._remat.search import LONGEST, MOST_COMPILED, Search
 from tilewise._remat.step import Step
-from tilewise._remat.tried import Tried
 
 _T = TypeVar("_T")
 _PROGRAMS = 32

@@ -99,13 +99,9 @@ def _abstract(value: Any) -> Any:
     jax = module("jax")
     if isinstance(value, jax.ShapeDtypeStruct):
         return value
-    shape, sharding = jax.eval_shape(_same, value), getattr(value, "sharding", None)
+    shape, sharding = jax.eval_shape(lambda same: same, value), getattr(value, "sharding", None)
     over = sharding if hasattr(sharding, "mesh") else None
     return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=over, weak_type=bool(shape.weak_type))
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def placed(argument: Any, sharding: Any) -> Any:

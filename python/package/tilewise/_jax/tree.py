@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tilewise._base.limits import in_columns
 from tilewise._base.modules import module
 from tilewise._base.results import Listed, Shown
 from tilewise._base.types import Tpu
@@ -85,14 +86,8 @@ class TreePrediction(Listed[TreeLeaf], Shown):
 
     def _rows(self) -> list[dict[str, Any]]:
         sizes = ("bytes", "logical_bytes", "physical_bytes", "padding_bytes")
-        return [{**_held(leaf), **{size: getattr(leaf, size) for size in sizes}} for leaf in self]
-
-    def _held(self) -> dict[str, Any]:
-        return {"leaves": [_held(leaf) for leaf in self]}
-
-    @classmethod
-    def _of_held(cls, held: dict[str, Any]) -> TreePrediction:
-        return cls(tuple(TreeLeaf(each["path"], Shape(each["shape"]), each["sharding"]) for each in held["leaves"]))
+        sized = ((leaf, {size: getattr(leaf, size) for size in sizes}) for leaf in self)
+        return [{**vars(leaf), "shape": str(leaf.shape), **each} for leaf, each in sized]
 
     def table(self, *, depth: int | None = None, sort: Literal["path", "bytes", "padding"] = "path") -> str:
         """The arrays as text, or their modules.
@@ -127,19 +122,10 @@ class TreePrediction(Listed[TreeLeaf], Shown):
             rows.sort(key=lambda row: -(row[2] if sort == "bytes" else row[3]))
         head = ("path", "shape") if depth is None else ("module", "arrays")
         rows.append(summed("total", self.leaves))
-        cells = [(*head, "bytes", "padding"), *((a, b, str(c), str(d)) for a, b, c, d in rows)]
-        widths = [max(len(row[column]) for row in cells) for column in range(4)]
-        return "\n".join(
-            f"{path:<{widths[0]}}  {shape:<{widths[1]}}  {taken:>{widths[2]}}  {padding:>{widths[3]}}"
-            for path, shape, taken, padding in cells
-        )
+        return in_columns([(*head, "bytes", "padding"), *(tuple(map(str, row)) for row in rows)], numbers=2)
 
     def __str__(self) -> str:
         return self.table()
-
-
-def _held(leaf: TreeLeaf) -> dict[str, Any]:
-    return {"path": leaf.path, "shape": str(leaf.shape), "sharding": leaf.sharding}
 
 
 def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePrediction:

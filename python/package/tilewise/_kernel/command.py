@@ -12,8 +12,7 @@ from typing import Any
 from tilewise._base.answers import Answers
 from tilewise._fit.factory import factory, setting, values
 from tilewise._jax.topologies import ENVIRONMENT, ONLY_COMPILES
-from tilewise._kernel.blocks import BlockSuggestions, suggest_blocks
-from tilewise._kernel.budgets import KernelBudgets, kernel_budget
+from tilewise._kernel.budgets import BlockSuggestions, KernelBudgets, kernel_budget, suggest_blocks
 
 _ALL = ("v3", "v4", "v5e", "v5p", "v6e", "v7x")
 

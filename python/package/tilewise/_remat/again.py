@@ -11,8 +11,7 @@ from typing import Any
 from tilewise._base.modules import module
 from tilewise._jax import internals
 from tilewise._jax.jaxprs import is_literal, read_by, renamed, variables
-from tilewise._remat.costs import is_fused, is_of_gradient
-from tilewise._remat.equations import bytes_of
+from tilewise._remat.equations import bytes_of, is_fused, is_of_gradient
 
 _NEAR, _FEWER = 8, 8
 """The most operations from a gradient back to one that stands for it; the factor by which bytes are far fewer."""

@@ -10,8 +10,7 @@ from typing import Any
 from tilewise._jax import internals
 from tilewise._jax.internals import Scan
 from tilewise._jax.jaxprs import is_literal, makers, variables
-from tilewise._remat.costs import is_of_gradient
-from tilewise._remat.equations import BODIES, Block, Reader, bytes_of
+from tilewise._remat.equations import BODIES, Block, Reader, bytes_of, is_of_gradient
 
 
 @dataclass

@@ -15,9 +15,8 @@ from tilewise._compiler.modes import exact_modes
 from tilewise._compiler.process import Answer, Compiler, Mode
 from tilewise._compiler.program import NotSendable, Program, trace
 from tilewise._remat.choosing import Choice, Chosen
-from tilewise._remat.deciding import Decision, by_floor
+from tilewise._remat.deciding import Decision, RematRow, Tried, are_near, by_floor
 from tilewise._remat.step import SHARES, Step
-from tilewise._remat.tried import RematRow, Tried, are_near
 
 PRICES = (1e6, 1e9, 2e10, 5e10, 1e11, 3e11, 1e12, 1e13)
 """Bytes that a second is worth: next to nothing, then from a hundredth of the memory's traffic to ten times it."""

@@ -12,8 +12,7 @@ from tilewise._jax.device import traced_for
 from tilewise._jax.lowering import Request
 from tilewise._jax.topologies import slice_with
 from tilewise._remat.choosing import Choice, Chooser, Chosen
-from tilewise._remat.costs import Costs
-from tilewise._remat.equations import Block, Reader
+from tilewise._remat.equations import Block, Costs, Reader
 from tilewise._remat.forms import Form, form_of
 from tilewise._remat.regions import Region, region
 
