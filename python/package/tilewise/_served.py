@@ -6,22 +6,18 @@ The server starts the process as the first of a group, and ends the whole group.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import json
 import os
 import select
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from tilewise._base.answers import Answers
 from tilewise._base.errors import Error
 from tilewise._compiler import process
-from tilewise._fit import command, locked
-from tilewise._fit.factory import FromFile, factory
+from tilewise._fit import command, factory, locked
 
 _VERBS: dict[str, Callable[[Sequence[str], Answers], int]] = {"fit": command.main, "audit": locked.audited}
 
@@ -55,12 +51,11 @@ def main(arguments: Sequence[str]) -> int:
     if sys.platform != "win32":
         _end_with_reader(pipe)
         process.own_sessions = False
+    factory.own_only = True
     with open(pipe, "w", encoding="utf-8") as out:
         answers = Framed(out)
         try:
             verb, *others = arguments
-            for program in _factories(others):
-                _check_own(program, factory(program, _allowed(others)))
             return _VERBS[verb](others, answers)
         # The program may raise anything.
         except Exception as error:
@@ -92,42 +87,6 @@ def _end_with_reader(pipe: int) -> None:
     while not watched.poll():
         pass
     os.killpg(0, signal.SIGKILL)
-
-
-def _factories(arguments: Sequence[str]) -> list[str]:
-    against = (each.removeprefix("--against=") for each in arguments if each.startswith("--against="))
-    return [each for each in (*against, arguments[-1]) if locked.is_factory(each)]
-
-
-def _allowed(arguments: Sequence[str]) -> list[str]:
-    option = "--allow-module="
-    return [each.removeprefix(option) for each in arguments if each.startswith(option)]
-
-
-def _check_own(program: str, made: Callable[..., Any]) -> None:
-    """Refuse functions that a file or module has imported: the server may run its own, not those of `os`."""
-    place, _, name = program.rpartition(":")
-    if isinstance(made, FromFile):
-        home, is_package, found = Path(made.path), False, made.load()
-    else:
-        home = Path(inspect.getfile(sys.modules[place]))
-        is_package, found = home.name == "__init__.py", made
-    try:
-        of = Path(inspect.getfile(_definition(found))).resolve()
-    except TypeError:
-        # Python's own, in no file.
-        of = Path()
-    if of != home.resolve() and not (is_package and of.is_relative_to(home.parent.resolve())):
-        message = f"`{name}` isn't defined in {place}, which only imports it"
-        raise Error(message, kind="not_a_program", help="name a function by the file that defines it")
-
-
-def _definition(found: Any) -> Any:
-    found = inspect.unwrap(found)
-    if isinstance(found, functools.partial):
-        return _definition(found.func)
-    is_definition = inspect.isroutine(found) or inspect.isclass(found)
-    return found if is_definition else type(found)  # pyright: ignore[reportUnknownVariableType]
 
 
 if __name__ == "__main__":

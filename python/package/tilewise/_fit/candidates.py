@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,6 +24,8 @@ SHARDINGS = ("data", "fsdp", "tensor", "fsdp+tensor")
 
 Factory: TypeAlias = Callable[[int | None], Request]
 """The program of a batch; of ``None`` where the search has no batch."""
+_Axes: TypeAlias = Callable[[], list["int | None"]]
+"""For each leaf of the arguments its axis that grows with the batch."""
 
 
 @dataclass(frozen=True)
@@ -36,23 +37,25 @@ class Place:
     axis: str = "batch"
 
 
-def candidate(factory: Factory, wanted: Mapping[str, Any]) -> Factory:
-    """The factory whose programs have the wanted changes; ``None``, False, ``"none"`` and 1 change nothing."""
+def candidate(factory: Factory, wanted: Mapping[str, Any], batch: int | None) -> Request:
+    """The program of a batch with the wanted changes; ``None``, False, ``"none"`` and 1 change nothing."""
+    made = factory(batch)
+    if hasattr(made.f, "lower"):
+        made = with_donations(made)
 
-    def as_it_is(batch: int | None) -> Request:
-        made = factory(batch)
-        return with_donations(made) if hasattr(made.f, "lower") else made
+    def axes() -> list[int | None]:
+        if batch is None:
+            raise Skip("the search has no batch")
+        return batch_axes(made, factory(2 * batch))
 
-    changed: Factory = as_it_is
     for name, change in _CHANGES.items():
         value = wanted.get(name)
         if name in wanted and (name == "donate" or value not in (None, False, "none", 1)):
-            changed = functools.partial(change, changed, value)
-    return changed
+            made = change(made, value, axes)
+    return made
 
 
-def _donated(factory: Factory, value: Any, batch: int | None) -> Request:
-    made = factory(batch)
+def _donated(made: Request, value: Any, _: _Axes) -> Request:
     options = {name: held for name, held in made.options.items() if name not in ("donate_argnums", "donate_argnames")}
     return replace(made, jit_options={**options, "donate_argnums": donatable(made.f, made.args) if value else ()})
 
@@ -74,10 +77,9 @@ def donatable(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _formatted(factory: Factory, value: Any, batch: int | None) -> Request:
+def _formatted(made: Request, value: Any, _: _Axes) -> Request:
     if value not in (True, "auto"):
         raise ValueError(f"formats is 'auto' or 'none', not {value!r}")
-    made = factory(batch)
     return made.with_options(**formats(made))
 
 
@@ -97,19 +99,17 @@ def formats(made: Request) -> dict[str, Any]:
     return {"in_shardings": jax.tree.map(free, made.args), "out_shardings": jax.tree.map(free, results)}
 
 
-def _sharded(factory: Factory, value: Any, batch: int | None) -> Request:
+def _sharded(made: Request, value: Any, axes: _Axes) -> Request:
     """Shardings by rule: the batch over ``data``; of other arrays the largest dimension, or the last over ``model``."""
     jax = module("jax")
     if value not in SHARDINGS:
         raise ValueError(f"sharding is one of {', '.join(SHARDINGS)}, not {value!r}")
-    made = factory(batch)
     if "in_shardings" in made.options or meshes_of(made.args):
         raise Skip("sharding: the program has shardings of its own")
     devices = len(slice_with(made.generation, made.topology, 1)[1])
     model = {"tensor": devices, "fsdp+tensor": 2}.get(value, 1)
     data = devices // model
     mesh = jax.sharding.AbstractMesh((data, model), ("data", "model"))
-    axes = batch_axes(made, factory(None if batch is None else 2 * batch))
 
     def sharding(leaf: Any, axis: int | None) -> Any:
         names: list[str | None] = [None] * len(leaf.shape)
@@ -126,7 +126,7 @@ def _sharded(factory: Factory, value: Any, batch: int | None) -> Request:
         return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*names))
 
     leaves, tree = jax.tree.flatten(made.args)
-    shardings = [sharding(leaf, axis) for leaf, axis in zip(leaves, axes, strict=True)]
+    shardings = [sharding(leaf, axis) for leaf, axis in zip(leaves, axes(), strict=True)]
     return made.with_options(in_shardings=jax.tree.unflatten(tree, shardings))
 
 
@@ -158,13 +158,10 @@ def rematerialised(made: Request, policy: str) -> Request:
         raise Skip(error.message) from None
 
 
-def _microbatched(factory: Factory, value: Any, batch: int | None) -> Request:
+def _microbatched(made: Request, value: Any, axes: _Axes) -> Request:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"microbatch is how many parts, not {value!r}")
-    if batch is None:
-        raise Skip("microbatch: the search has no batch")
-    made = factory(batch)
-    return known(made, along_axes(made.f, value, batch_axes(made, factory(2 * batch))))
+    return known(made, along_axes(made.f, value, axes()))
 
 
 def known(made: Request, step: Callable[..., Any]) -> Request:
@@ -185,9 +182,9 @@ def _replaced(made: Request, f: Callable[..., Any]) -> Request:
 
 
 # Later changes apply to the programs that earlier ones make.
-_CHANGES: dict[str, Callable[[Factory, Any, int | None], Request]] = {
+_CHANGES: dict[str, Callable[[Request, Any, _Axes], Request]] = {
     "microbatch": _microbatched,
-    "remat": lambda factory, value, batch: rematerialised(factory(batch), value),
+    "remat": lambda made, value, _: rematerialised(made, value),
     "sharding": _sharded,
     "donate": _donated,
     "formats": _formatted,

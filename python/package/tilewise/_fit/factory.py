@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tilewise._base.errors import Skip
+from tilewise._base.errors import Error, Skip
 from tilewise._base.modules import module
 from tilewise._compiler.program import Program, sendable, trace
 from tilewise._fit.candidates import NAMES, Place, candidate
@@ -32,13 +32,16 @@ from tilewise._jax.device import traced_for
 from tilewise._jax.lowering import Request
 from tilewise._jax.topologies import devices_of, slice_with
 
+own_only = False
+"""Whether functions that a file or module only imports are refused: a server may run its own, not those of `os`."""
+
 
 def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
     """The factory that ``FILE.py:NAME`` names, or the program of a library, ``maxtext:CONFIG``.
 
     ``MODULE:NAME`` is of an allowed module alone: ``subprocess:call`` is such a name, too.
     """
-    library = adapter(program)
+    library = None if own_only else adapter(program)
     if library is not None:
         return library
     place, colon, name = program.rpartition(":")
@@ -53,13 +56,32 @@ def factory(program: str, modules: Collection[str] = ()) -> Callable[..., Any]:
             if isinstance(error, (OSError, AttributeError, ImportError)):
                 raise
             raise ValueError(f"{place} can't be run: {type(error).__name__}: {error}") from error
+        if own_only:
+            _check_own(place, name, found.load(), Path(found.path))
         return found
     if place not in modules:
         raise ValueError(f"{place!r} isn't a file FILE.py: --allow-module {place} runs the function of a module")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    made: Callable[..., Any] = operator.attrgetter(name)(importlib.import_module(place))
+    imported = importlib.import_module(place)
+    made: Callable[..., Any] = operator.attrgetter(name)(imported)
+    if own_only:
+        home = Path(inspect.getfile(imported))
+        _check_own(place, name, made, home.parent if home.name == "__init__.py" else home)
     return made
+
+
+def _check_own(place: str, name: str, made: Any, home: Path) -> None:
+    while isinstance(made := inspect.unwrap(made), functools.partial):
+        made = made.func
+    try:
+        of = inspect.getfile(made if inspect.isroutine(made) or inspect.isclass(made) else type(made))
+    except TypeError:
+        # Python's own, in no file.
+        of = ""
+    if not of or not Path(of).resolve().is_relative_to(home.resolve()):
+        message = f"`{name}` isn't defined in {place}, which only imports it"
+        raise Error(message, kind="not_a_program", help="name a function by the file that defines it")
 
 
 class Adapter:
@@ -180,7 +202,7 @@ def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place)
     def at(batch: int | None) -> Request:
         return _made_for(make, kept if batch is None else {**kept, place.axis: batch}, place)
 
-    return candidate(at, wanted)(batch)
+    return candidate(at, wanted, batch)
 
 
 def _made_for(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Request:
