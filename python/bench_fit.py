@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tilewise as tw
-from tilewise._compiler.modes import exact_modes
-from tilewise._compiler.process import Answer, Compiler
+from tilewise._compiler.process import Answer, Compiler, exact_modes
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program_of
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import tilewise as tw
-from tilewise._compiler import modes, process
+from tilewise._compiler import process
 from tilewise._compiler.process import Answer, Compiler
 from tilewise._compiler.program import Program, trace
 from tilewise._jax.lowering import Request
@@ -83,7 +83,7 @@ def test_the_ways_agree(compiler: Compiler) -> None:
     # A compilation that is nearly done isn't stopped.
     assert (full.status, probe.status) == ("fits", "planned")
     assert stop.status in ("fits", "planned")
-    assert modes.canary(compiler) == modes.Modes(probe=True, stop=True)
+    assert process.canary(compiler) == process.Modes(probe=True, stop=True)
 
 
 def test_a_refusal_has_words_and_a_plan(compiler: Compiler) -> None:

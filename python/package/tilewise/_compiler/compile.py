@@ -13,8 +13,7 @@ from tilewise._base.files import cache_folder
 from tilewise._base.modules import module
 from tilewise._base.progress import elapsed
 from tilewise._compiler.cache import Cache
-from tilewise._compiler.modes import exact_modes
-from tilewise._compiler.process import Answer, Mode, report_of, shared
+from tilewise._compiler.process import Answer, Mode, exact_modes, report_of, shared
 from tilewise._compiler.program import NotSendable, Program, sendable
 from tilewise._explain import explain_oom
 from tilewise._jax.dump import dumped

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from tilewise import _tilewise
 from tilewise._base.errors import Error, Skip
 from tilewise._compiler.cache import Cache
-from tilewise._compiler.modes import exact_modes
-from tilewise._compiler.process import Answer, Compiler, Mode, traced
+from tilewise._compiler.process import Answer, Compiler, Mode, exact_modes, traced
 from tilewise._compiler.program import Program, attempted
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of, takes, travels

@@ -9,11 +9,10 @@ from typing import Any
 from tilewise._jax import internals
 from tilewise._jax.jaxprs import makers, read_by, variables
 from tilewise._remat.again import Forward, repeated
-from tilewise._remat.cut import Cut, minimum_cut
+from tilewise._remat.cut import Cut, minimum_cut, segments
 from tilewise._remat.equations import BODIES, NEVER, PRODUCTS, Block, Costs, bytes_of, is_of_gradient
 from tilewise._remat.loops import Loops, moved_back, there_and_back
 from tilewise._remat.regions import Pair, Region, fullest
-from tilewise._remat.segments import segments
 
 
 @dataclass(frozen=True)

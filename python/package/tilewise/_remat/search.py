@@ -11,8 +11,7 @@ from typing import Any
 from tilewise import _tilewise
 from tilewise._base.errors import Error
 from tilewise._compiler.cache import Cache
-from tilewise._compiler.modes import exact_modes
-from tilewise._compiler.process import Answer, Compiler, Mode
+from tilewise._compiler.process import Answer, Compiler, Mode, exact_modes
 from tilewise._compiler.program import NotSendable, Program, trace
 from tilewise._remat.choosing import Choice, Chosen
 from tilewise._remat.deciding import Decision, RematRow, Tried, are_near, by_floor
