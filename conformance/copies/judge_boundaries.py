@@ -110,19 +110,7 @@ def is_harmed(row):
 
 def table(rows):
     """The lines of a Markdown table."""
-    heads = [
-        "case",
-        "thread",
-        "forced by",
-        "remedy",
-        "MiB copied at kernels",
-        "after",
-        "in all",
-        "after",
-        "MiB held",
-        "after",
-    ]
-    yield f"| {' | '.join(heads)} |"
+    yield "| case | thread | forced by | remedy | MiB copied at kernels | after | in all | after | MiB held | after |"
     yield f"| --- | --- | --- | --- |{' ---: |' * 6}"
     for row in rows:
         remedy = row["remedy"]

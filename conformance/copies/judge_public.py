@@ -24,21 +24,10 @@ from public_kernels import PUBLIC  # noqa: E402
 TPU = "v6e"
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([\w-]+)\((.*?)\)(?:, |$)", re.MULTILINE)
 NAME = re.compile(r"%([\w.-]+)")
-PASSING = {
-    "bitcast",
-    "get-tuple-element",
-    "tuple",
-    "copy",
-    "copy-start",
-    "copy-done",
-    "transpose",
-    "reshape",
-    "pad",
-    "convert",
-}
-"""Opcodes that hand an array on, whatever they do to its layout."""
 MOVING = {"copy", "copy-start", "transpose", "reshape", "pad"}
-"""Those of them that may move elements."""
+"""Opcodes that may move elements."""
+PASSING = MOVING | {"bitcast", "get-tuple-element", "tuple", "copy-done", "convert"}
+"""Opcodes that hand an array on, whatever they do to its layout."""
 
 
 def exchanged(function, arguments):
