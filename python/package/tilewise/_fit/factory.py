@@ -345,7 +345,8 @@ class FromFile:
         return inspect.signature(self.load())
 
 
-def _run(path: str, name: str) -> Callable[..., Any]:
+@functools.cache
+def _loaded(path: str, name: str) -> Callable[..., Any]:
     """The factory of a file, which is run once."""
     folder, stem = str(Path(path).parent), Path(path).stem
     # As `python FILE` does.
@@ -361,9 +362,6 @@ def _run(path: str, name: str) -> Callable[..., Any]:
     if not callable(found):
         raise AttributeError(f"{name} in {path} can't be called")
     return found
-
-
-_loaded = functools.cache(_run)
 
 
 def travels(make: Callable[..., Any]) -> bool:
