@@ -27,7 +27,11 @@ const IN_PARTS: &str = "Make these arrays in parts, and use each part before the
 pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static str> {
     let purpose = match group.meaning {
         Meaning::Purpose(purpose) => purpose,
-        Meaning::Padding(_) => return Some(IN_PARTS),
+        Meaning::Padding(_) => {
+            return Some(
+                "Merge the short dimension with a longer one (a reshape), or keep its slices as arrays of their own",
+            );
+        }
         _ => return None,
     };
     let width = group.width();
