@@ -74,7 +74,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         words.caveat(format!("split {} for each part", quoted(&finding.keys)))
     };
     let taken = TakenGradient::named(finding.gradient_of, about.edited.as_ref());
-    let words = match plain(finding, about, &taken, "  # with your options, such as has_aux") {
+    let words = match plain(finding, about, &taken, "  # with your options; what has_aux gives is averaged here, too") {
         // Sums of parts have other divisors: added up as they are, they were another gradient.
         Some(_) if finding.is_divided => words,
         Some(code) if finding.gradients == GradientSums::None && finding.in_parts.is_none() => {
@@ -217,15 +217,37 @@ fn plain(
         (false, true) => format!("  # {loss}({params}, {arguments}) has to take the batch"),
         (false, false) => format!("; {loss}({params}, {arguments}) has to take the batch"),
     };
-    Some(format!(
+    let first = format!("{params}, {star}jax.tree.map(lambda a: a[0], parts)");
+    let head = format!(
         "def {}({params}, {all}):  # in place of {call}({loss}{options})({now})
     f = {of_part}{call}({loss}{options}){call_of_part}{note}{takes}
-    parts = {tree}
-    zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {params}, {star}jax.tree.map(lambda a: a[0], parts)))
+    parts = {tree}\n",
+        taken.in_parts()
+    );
+    let of_sums = format!("# if {loss} is a mean, of as many in each part");
+    if !options.contains("has_aux=True") {
+        return Some(format!(
+            "{head}    zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {first}))
     add = lambda sums, part: (jax.tree.map(jnp.add, sums, f({params}, {star}part)), None)
     sums, _ = jax.lax.scan(add, zeros, parts)
-    return jax.tree.map(lambda s: s / {parts}, sums)  # if {loss} is a mean, of as many in each part; if a sum: return sums",
-        taken.in_parts()
+    return jax.tree.map(lambda s: s / {parts}, sums)  {of_sums}; if a sum: return sums"
+        ));
+    }
+    // A label of each sample isn't averaged: what belongs to a part stays apart.
+    let (result, sums) = if call.ends_with("value_and_grad") {
+        ("(loss, aux), grads", "(loss, grads)")
+    } else {
+        ("grads, aux", "grads")
+    };
+    Some(format!(
+        "{head}    def add(sums, part):
+        {result} = f({params}, {star}part)
+        return jax.tree.map(jnp.add, sums, {sums}), aux
+    {result} = {shapes}(f, {first})
+    sums, aux = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, {sums}), parts)  # aux: of each part, stacked
+    {bare} = jax.tree.map(lambda s: s / {parts}, sums)  {of_sums}; if a sum: {bare} = sums
+    return {result}",
+        bare = sums.trim_matches(['(', ')'])
     ))
 }
 

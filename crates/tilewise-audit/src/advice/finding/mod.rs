@@ -153,6 +153,8 @@ impl Finding {
             Self::PaddedColumns(_) | Self::FlatRecords(_) | Self::RowsOfFew(_) | Self::CutOffShapes(_) => Change::Split,
             Self::UndonatedState(_) | Self::Donation(_) => Change::Donate,
             Self::KernelColumns(_) => Change::Transpose,
+            // A loop that reads each part more than once makes it as often.
+            Self::MadeForSteps(MadeForSteps { is_mapped: true, .. }) => Change::Checkpoint,
             Self::KeptByLoop(_) | Self::RepeatedLayers(_) | Self::EqualArrays(_) | Self::ExhaustedRematerialization => {
                 Change::Checkpoint
             }

@@ -92,6 +92,8 @@ pub struct MadeForSteps {
     pub bytes: u64,
     /// Whether they hold random numbers.
     pub is_drawn: bool,
+    /// Whether another loop makes them, one part in each step.
+    pub is_mapped: bool,
     /// The argument whose rows they are made of, one by one; `None` if they are made of little.
     pub of: Option<String>,
     /// The number of rows in a part, and in the array.

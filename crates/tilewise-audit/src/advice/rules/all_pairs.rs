@@ -3,7 +3,7 @@
 
 use crate::{
     advice::{
-        blocks::blocks_of,
+        blocks::{blocks_of, is_read_here},
         change::Target,
         evidence::Evidence,
         finding::{AllPairs, Finding},
@@ -112,7 +112,9 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     }
     let finding = AllPairs { rows, columns, blocks: BLOCKS, has_gradient: program.has_gradient };
     let proposal = Proposal::new(Finding::AllPairs(finding), Target::Value, program.advised(largest)).bound();
-    let proposal = proposal.at_most(alike().map(|array| (array.buffer, array.bytes / BLOCKS)));
+    // Rows that a later loop looks up stay.
+    let in_blocks = alike().filter(|array| is_read_here(program, array.position));
+    let proposal = proposal.at_most(in_blocks.map(|array| (array.buffer, array.bytes / BLOCKS)));
     // Rows that are known to need no other one come first.
     let freed = |proposal: &Proposal| program.total_bytes.saturating_sub(program.total_with([&proposal.buffers]));
     let all = freed(&proposal);

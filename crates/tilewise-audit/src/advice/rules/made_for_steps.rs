@@ -13,7 +13,7 @@ use crate::{
         split::draws_bits,
     },
     program::{
-        SourceLine, any_fused, bytes_of_leaf, count, does, is_backward, is_elementwise, is_installed, name, op_name,
+        Carry, SourceLine, any_fused, bytes_of_leaf, count, is_backward, is_elementwise, is_installed, name, op_name,
         passes_on, source_line,
     },
 };
@@ -59,7 +59,7 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let mut found: Vec<_> = found.collect();
     let (largest, made, read) = found.first()?;
     let (argument, around, rows) = (made.argument.map(|at| at.index()), read.around, largest.bounds.first().copied()?);
-    let (part, is_drawn) = (read.elements, any_fused(&made.maker, draws_bits));
+    let (part, is_drawn, is_mapped) = (read.elements, any_fused(&made.maker, draws_bits), made.is_mapped);
     let of = made.argument.as_ref().map(name);
     let (parts, rows) = (largest.elements().checked_div(part)?, (part.checked_mul(rows)? / largest.elements(), rows));
     let source = source_line(&read.reader);
@@ -80,7 +80,7 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let slices: HashSet<Position> = found.iter().flat_map(|(.., read)| read.slices.iter().copied()).collect();
     let slices = program.temporaries().filter(|array| slices.contains(&array.position));
     let arrays = found.iter().map(|(array, ..)| *array).chain(slices);
-    let finding = Finding::MadeForSteps(MadeForSteps { parts, bytes, is_drawn, of, rows, source });
+    let finding = Finding::MadeForSteps(MadeForSteps { parts, bytes, is_drawn, is_mapped, of, rows, source });
     let proposal = Proposal::new(finding, Target::Loop, about).bound();
     Some(proposal.at_most(arrays.map(|array| (array.buffer, after(array, part)))))
 }
@@ -184,6 +184,8 @@ struct Made<'m> {
     argument: Option<Instruction<'m>>,
     /// The last operation that makes other values, or another type.
     maker: Instruction<'m>,
+    /// Whether a loop makes the parts, one by one.
+    is_mapped: bool,
 }
 
 impl<'m> Made<'m> {
@@ -191,6 +193,7 @@ impl<'m> Made<'m> {
         let flow = program.flow;
         let (mut waiting, mut seen) = (vec![array.op], HashSet::default());
         let (mut argument, mut maker, mut little, mut is_by_rows) = (None::<Instruction<'m>>, None, 0_u64, true);
+        let mut is_mapped = false;
         while let Some(op) = waiting.pop() {
             let at = program.module.instruction(flow.instruction(op)?.index())?;
             if !seen.insert(op) {
@@ -202,6 +205,12 @@ impl<'m> Made<'m> {
                     return None;
                 }
                 argument = Some(at);
+                continue;
+            }
+            if at.opcode() == Opcode::While {
+                little = little.saturating_add(given_to_map(&at)?);
+                maker = maker.or(Some(at));
+                is_mapped = true;
                 continue;
             }
             // A backward pass reads parts of what is kept for it.
@@ -221,7 +230,7 @@ impl<'m> Made<'m> {
             }
         }
         let maker = maker.filter(|_| little <= array.bytes / PART && (argument.is_none() || is_by_rows))?;
-        (argument.is_some() || maker.index() != read.reader.index()).then_some(Self { argument, maker })
+        (argument.is_some() || maker.index() != read.reader.index()).then_some(Self { argument, maker, is_mapped })
     }
 
     /// The line that makes all parts, of the innermost function that the reader's calls go through as well.
@@ -234,15 +243,36 @@ impl<'m> Made<'m> {
     }
 }
 
+/// The bytes that a loop reads of which each step only writes its part of results, as `jax.lax.map` does; `None` for others.
+fn given_to_map(around: &Instruction<'_>) -> Option<u64> {
+    let carry = Carry::of(around)?;
+    if op_name(around).is_some_and(|name| is_backward(&name)) {
+        return None;
+    }
+    let mut given = 0_u64;
+    for (number, next) in carry.next().enumerate() {
+        let Some(bounds) = carry.bounds(number).filter(|bounds| !bounds.is_empty()) else { continue };
+        if carry.element(&next) == Some(number) {
+            let start = carry.start(number)?;
+            given = given.saturating_add(bytes_of_leaf(&start.shape().ok()?)?);
+        } else if bounds.len() < 2 || carry.writer(number, &next).is_none() {
+            return None;
+        }
+    }
+    Some(given)
+}
+
 /// Whether parts of a result may be made of parts of the operands, or of all where they are small.
 fn makes_parts(at: &Instruction<'_>) -> bool {
     let is_own = passes_on(at)
         || is_elementwise(at)
         || matches!(at.opcode(), Opcode::Fusion | Opcode::Broadcast | Opcode::Iota | Opcode::RngBitGenerator);
-    is_own
-        && ![Opcode::Sort, Opcode::Scatter, Opcode::ReduceWindow, Opcode::CustomCall]
-            .iter()
-            .any(|opcode| does(at, *opcode))
+    // One product takes less time than those of its rows, one after another.
+    let of_all = |at: &Instruction<'_>| {
+        let is_product = matches!(at.opcode(), Opcode::Dot | Opcode::Convolution);
+        is_product || matches!(at.opcode(), Opcode::Sort | Opcode::Scatter | Opcode::ReduceWindow | Opcode::CustomCall)
+    };
+    is_own && !any_fused(at, of_all)
 }
 
 #[cfg(test)]
