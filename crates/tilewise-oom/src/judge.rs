@@ -32,7 +32,7 @@ const SMALL_ON_GPU: u64 = 1 << 30;
 const SMALL_POOL: u64 = 4 << 30;
 
 /// Bytes of today's largest GPU.
-const LARGEST_GPU: u64 = 288 << 30;
+pub(crate) const LARGEST_GPU: u64 = 288 << 30;
 
 /// If the missing bytes are unknown, padding is the cause from this part of the used bytes on: 1 in 4.
 const MUCH_PADDING: u128 = 4;

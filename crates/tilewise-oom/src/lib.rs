@@ -57,6 +57,7 @@ mod pattern;
 mod pool;
 mod product;
 mod prose;
+mod reach;
 mod reason;
 mod scan;
 mod server;

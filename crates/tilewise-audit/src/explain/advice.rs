@@ -6,14 +6,15 @@ use crate::{
         Change, Recommendation, Target,
         finding::{
             Asker, CacheFinding, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink,
+            WholeArray,
         },
         of_message,
     },
     message::Listing,
 };
 use tilewise_oom::{
-    Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Run, Section, Server, Told,
-    Way,
+    Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Reason, Run, Section, Server,
+    Told, Way,
 };
 
 /// Smaller sizes stand for too much else.
@@ -240,6 +241,28 @@ pub(super) fn with_history(mut advice: Vec<Recommendation>, message: &Message) -
             0,
             Recommendation::new(Finding::RunTime(RunTimeFinding::Repeated), Target::Process, message.framework),
         );
+    }
+    advice
+}
+
+/// Leaves out what can't make up for a need of a hundred times what there is: all but steps that free as much, that never make
+/// an array whole, or that take a cause away.
+pub(super) fn within_reach(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    let Some(times) = message.times_too_large() else { return advice };
+    let missing = message.budget().missing_bytes;
+    advice.retain(|piece| match &piece.finding {
+        Finding::Elsewhere(ElsewhereFinding::Whole(WholeArray::Unknown)) | Finding::LargeDimension(_) => false,
+        Finding::Elsewhere(finding) => matches!(
+            finding,
+            ElsewhereFinding::Whole(_) | ElsewhereFinding::Mapped(_) | ElsewhereFinding::OfReason(Reason::DamagedSize)
+        ),
+        Finding::Memory(finding) => matches!(finding, MemoryFinding::OneArray { .. }),
+        Finding::RunTime(finding) => matches!(finding, RunTimeFinding::Worked { .. } | RunTimeFinding::Told { .. }),
+        _ => piece.change == Change::Chunk || piece.saving.bytes().zip(missing).is_some_and(|(it, all)| it >= all),
+    });
+    if advice.is_empty() {
+        let finding = Finding::Memory(MemoryFinding::OutOfReach(times));
+        advice.push(Recommendation::new(finding, Target::Argument, message.framework));
     }
     advice
 }

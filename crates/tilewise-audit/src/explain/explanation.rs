@@ -1,7 +1,9 @@
 //! Explains why a TPU ran out of memory: a message's entries, with the sizes of their arrays and the causes of padding.
 
 use super::{
-    advice::{advice, with_closed_over, with_history, with_kept, with_long_input, with_told, with_worked},
+    advice::{
+        advice, with_closed_over, with_history, with_kept, with_long_input, with_told, with_worked, within_reach,
+    },
     answers::{answers, is_small},
     kernel::declared_and_body_bytes,
     mismatch::{Mismatch, mismatch},
@@ -70,6 +72,7 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
     let advice = with_switches(with_recomputing(with_settings(advice, listing), listing), listing);
     let advice = with_told(with_closed_over(with_kept(advice, &message), &message), &message);
     let advice = with_worked(with_history(with_long_input(advice, &message), &message), &message);
+    let advice = within_reach(advice, &message);
     let declared_and_body_bytes = declared_and_body_bytes(listing);
     let is_harmless = message.verdict() == OomVerdict::Donation && is_small(listing);
     Explanation { message, allocations, mismatch, is_harmless, advice, declared_and_body_bytes }

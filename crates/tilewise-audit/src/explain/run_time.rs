@@ -80,7 +80,8 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let shrink = Shrink::of(&message.budget(), message.form).filter(|_| asker == Some(Asker::Program));
     let finding = asker.map_or(RunTimeFinding::Move, |asker| RunTimeFinding::AskLess { asker, shrink });
     advice.push(new(finding, Target::Value));
-    advice.extend(last);
+    // A server that loads weights has run no step.
+    advice.extend(last.filter(|_| !matches!(asker, Some(Asker::ServedWeights { .. }))));
     advice
 }
 

@@ -43,13 +43,16 @@ pub(super) fn words(finding: CacheFinding) -> Words {
     }
 }
 
-/// The flag that divides a server's model between twice its devices.
+/// The flag that divides a server's model between twice its devices, or between a number that the reader has to choose.
 pub(super) fn more_devices(server: Server, devices: Option<u64>) -> String {
     if server == Server::LlamaCpp {
         return format!("{} 1,1  # the parts of two GPUs", server.devices_flag());
     }
-    let now = devices.map_or_else(|| "if it has one now".to_owned(), |devices| format!("{devices} now"));
-    format!("{} {}  # devices of one model; {now}", server.devices_flag(), devices.unwrap_or(1).saturating_mul(2))
+    let flag = server.devices_flag();
+    match devices {
+        Some(devices) => format!("{flag} {}  # devices of one model; {devices} now", devices.saturating_mul(2)),
+        None => format!("{flag} N  # N: as many devices as the weights need"),
+    }
 }
 
 pub(super) fn page(message: &Message) -> [String; 2] {

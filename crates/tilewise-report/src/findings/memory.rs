@@ -141,6 +141,15 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
         )
         .code(None, "export LIBTPU_INIT_ARGS=\"--xla_tpu_impure_oom_fast_exit_threshold=-1\""),
+        MemoryFinding::OutOfReach(times) => {
+            let (times, root) = (grouped(*times), grouped(times.isqrt() + 1));
+            Words::new(format!(
+                "Take smaller sizes: what is needed is {times} times what there is, which no flag, type, recomputing or number of devices makes up for. \
+                 Where arrays have a size squared, as a matrix of all pairs, 1/{root} of it fits; or work through the rows in parts, and keep only what \
+                 is read"
+            ))
+            .task(format!("Take smaller sizes: 1/{times} fits, of a size that comes squared 1/{root}"))
+        }
         MemoryFinding::OneArray { bytes: size } => {
             let of = size.map(|size| format!(" of {}", bytes(size))).unwrap_or_default();
             Words::new(format!(

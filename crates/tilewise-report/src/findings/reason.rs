@@ -5,7 +5,7 @@ use super::{
     code::{ALIVE, JAX, PROCESSES},
     words::printed,
 };
-use crate::style::bytes;
+use crate::style::{bytes, grouped};
 use tilewise_audit::Recommendation;
 use tilewise_oom::{Framework, Message, OomVerdict, Reason};
 
@@ -256,7 +256,8 @@ pub(super) fn sentence(message: &Message) -> String {
 fn too_large(message: &Message) -> String {
     let gpu =
         message.smaller_gpu().map(|gpu| format!(" The {} has {}.", gpu.name, bytes(gpu.bytes))).unwrap_or_default();
-    format!("{}{gpu}", too_large_by_itself(message))
+    let far = message.times_too_large().map(|times| format!(" It is {} times what there is, or more.", grouped(times)));
+    format!("{}{gpu}{}", too_large_by_itself(message), far.unwrap_or_default())
 }
 
 fn too_large_by_itself(message: &Message) -> String {

@@ -232,6 +232,15 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
              its flags don't help",
         )
         .task("Load a checkpoint of fewer bits: all devices are in use"),
+        Asker::ServedWeights { server, devices, to: Some(to), .. } => {
+            let now = devices.map_or_else(|| "one, unless the command tells otherwise".to_owned(), |devices| devices.to_string());
+            Words::new(format!(
+                "Divide the model between {to} devices, of which {now} now have it: the memory ran out as weights were loaded, when there was no cache \
+                 yet, so that its flags don't help"
+            ))
+            .task(format!("Divide the model between {to} devices: its weights don't fit as they are"))
+            .code(None, format!("{} {to}", server.devices_flag()))
+        }
         Asker::ServedWeights { server, devices, .. } => Words::new(
             "Load weights that fit: a checkpoint whose weights have fewer bits already (a server may quantize only what it has loaded), or \
              more devices for one model. The memory ran out as weights were loaded, when there was no cache yet, so that its flags don't help",

@@ -3,7 +3,7 @@
 use super::{BudgetStack, Headline, PeakCause, PlannedChange, Remark, told};
 use crate::{
     findings::{answer, likely_cause, printed},
-    style::{Tone, bytes},
+    style::{Tone, bytes, grouped},
 };
 use serde::Serialize;
 use tilewise::tpu::Generation;
@@ -341,6 +341,9 @@ fn lists_most(message: &Message, budget: &Budget) -> bool {
 }
 
 fn too_large(message: &Message, budget: &Budget) -> String {
+    if let Some(times) = message.times_too_large() {
+        return format!("It is {} times too large, so that only other sizes of its arrays help.", grouped(times));
+    }
     match (budget.padding_bytes, message.form) {
         (_, Form::Cores) => "The TensorCore and the SparseCores share HBM, and need too much together.".to_owned(),
         (Some(0), _) if budget.unread == 0 && lists_most(message, budget) => {

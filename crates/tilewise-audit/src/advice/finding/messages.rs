@@ -70,6 +70,8 @@ pub enum MemoryFinding {
     UncutGraph,
     /// The compiler gave up early.
     EarlyAbort,
+    /// The need is a hundred times what there is or more, this many times.
+    OutOfReach(u64),
     /// One array is larger than the memory.
     OneArray {
         /// Bytes it takes.
@@ -306,6 +308,8 @@ pub enum Asker {
         devices: Option<u64>,
         /// Whether these are all that there are.
         are_all: bool,
+        /// More devices of those that there are, over which the weights fit, or of a model of unknown size all.
+        to: Option<u64>,
         /// The bytes of a device's part of the weights, if all parts surely fit.
         part: Option<u64>,
     },
@@ -423,9 +427,11 @@ impl MemoryFinding {
                 Some(SwitchKind::Narrow) => Change::Narrow,
                 _ => Change::Checkpoint,
             },
-            Self::Settings { .. } | Self::SmallerInputs(_) | Self::UncutGraph | Self::ScoresBesideKernel => {
-                Change::Chunk
-            }
+            Self::Settings { .. }
+            | Self::SmallerInputs(_)
+            | Self::OutOfReach(_)
+            | Self::UncutGraph
+            | Self::ScoresBesideKernel => Change::Chunk,
             Self::GlobalBatch(_) | Self::FewSamples { .. } | Self::WholeModel(_) | Self::ServedModel { .. } => {
                 Change::Shard
             }
@@ -448,18 +454,22 @@ impl Asker {
                 let are_all = devices.zip(message.job.devices.count).is_some_and(|(used, all)| used > all / 2);
                 let room = message.device_bytes().map(|bytes| bytes / 4 * 3);
                 // A server may quantize only what it has loaded.
-                let part = message
-                    .job
-                    .model
-                    .zip(devices)
-                    .map(|(model, devices)| model.parameters.saturating_mul(2) / devices.max(1));
+                let weights = message.job.model.map(|model| model.parameters.saturating_mul(2));
+                let part = weights.zip(devices).map(|(weights, devices)| weights / devices.max(1));
+                let least = weights.zip(room).map(|(weights, room)| weights.div_ceil(room.max(1)).next_power_of_two());
+                let all = message.job.devices.count;
+                let to = match least {
+                    Some(least) => Some(least).filter(|least| all.is_some_and(|all| *least <= all)),
+                    None => all,
+                };
+                let to = to.filter(|to| *to > devices.unwrap_or(1));
                 // On a GPU others may hold the rest.
                 let part = part
                     .filter(|_| message.machine().is_none())
                     .zip(room)
                     .filter(|(part, room)| part < room)
                     .map(|(part, _)| part);
-                Some(Self::ServedWeights { server, devices, are_all, part })
+                Some(Self::ServedWeights { server, devices, are_all, to, part })
             }
             (Occasion::Load, None) => {
                 let code = message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
