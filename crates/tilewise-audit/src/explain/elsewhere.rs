@@ -259,7 +259,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
 /// The step for what finds no room beside the pool: a smaller fraction than the one that the text sets.
 fn beside_pool(message: &Message, reason: Reason) -> ElsewhereFinding {
     match message.job.pool.fraction.clone() {
-        Some((name, value)) => PoolFraction { name, value, is_raised: false },
+        Some((name, value)) => PoolFraction { name, value, is_raised: false, to: None },
         None => OfReason(reason),
     }
 }
@@ -289,11 +289,21 @@ fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) ->
             found.insert(0, OldArrays { percent: None, has_run: true });
         }
     }
-    let raised = message.job.pool.small_fraction().map(|(name, value)| PoolFraction {
+    let fraction = |(name, value): (&str, &str), to| PoolFraction {
         name: name.to_owned(),
         value: value.to_owned(),
         is_raised: true,
-    });
+        to,
+    };
+    // More memory only delays the end of a job that grows, and a part that doesn't reach is no step.
+    let raised = match message.pool_and_need().filter(|_| message.framework == Some(Framework::Jax)) {
+        _ if message.job.grows => None,
+        Some([needed, limit]) => {
+            let part = message.job.pool.raised(needed, limit);
+            part.map(|(name, value, to)| fraction((name, value), Some(to)))
+        }
+        None => message.job.pool.small_fraction().map(|part| fraction(part, None)),
+    };
     // Before the first step there are no pieces.
     let unpooled = message.job.pool.unpooled.clone().filter(|_| message.job.has_run);
     let unpooled = unpooled.map(|(name, value)| Unpooled(name, value));

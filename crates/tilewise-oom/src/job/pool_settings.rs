@@ -3,6 +3,9 @@
 use super::trials;
 use crate::text::word;
 
+/// The part of a GPU's memory that JAX takes without a setting.
+const DEFAULT: &str = ".75";
+
 /// The settings of the memory that a process takes of a GPU, where the text shows them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -39,13 +42,35 @@ impl PoolSettings {
         }
     }
 
+    /// The variable that limits the pool, and the part of the memory that it has, by default what JAX takes without a setting;
+    /// `None` where there is no pool, or where another part was tried in vain.
+    fn part(&self) -> Option<(&str, &str)> {
+        let default = ("XLA_CLIENT_MEM_FRACTION", DEFAULT);
+        let set = self.fraction.as_ref().map_or(default, |(name, value)| (name, value));
+        Some(set).filter(|_| self.unpooled.is_none() && !self.is_fraction_in_vain)
+    }
+
     /// The part of the memory that the pool may have, if that is less than most of it.
     #[must_use]
     pub fn small_fraction(&self) -> Option<(&str, &str)> {
-        /// A part that JAX takes without a setting.
-        const DEFAULT: f64 = 0.75;
-        let (name, value) = self.fraction.as_ref().filter(|_| self.unpooled.is_none() && !self.is_fraction_in_vain)?;
-        value.parse::<f64>().is_ok_and(|part| part < DEFAULT).then_some((name, value))
+        let is_small = |part: &str| part.parse::<f64>().is_ok_and(|part| part < 0.75);
+        self.part().filter(|(_, value)| is_small(value) && self.fraction.is_some())
+    }
+
+    /// The variable that limits the pool, its value, and hundredths of the memory that hold `needed` bytes where that value gives
+    /// `limit`; `None` where they would leave libraries and programs no room.
+    #[must_use]
+    pub fn raised(&self, needed: u64, limit: u64) -> Option<(&str, &str, u64)> {
+        /// Hundredths, of which the rest is for what lies beside a pool.
+        const MOST: u64 = 95;
+        /// For what was rounded up, and the gaps of a pool.
+        const MARGIN: u64 = 2;
+        let (name, value) = self.part()?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 100")]
+        let now = (value.parse::<f64>().ok()? * 100.0).round() as u64;
+        let to = u64::try_from((u128::from(needed) * u128::from(now)).div_ceil(u128::from(limit.max(1)))).ok()?;
+        let to = to.saturating_add(MARGIN);
+        (to > now && to <= MOST).then_some((name, value, to))
     }
 }
 
@@ -80,6 +105,8 @@ mod tests {
         assert_eq!(small(&format!("I also tried {name}=0.5, but it crashes.")), None);
         assert_eq!(small("`XLA_CLIENT_MEM_FRACTION=0.9`"), None);
         assert_eq!(small(&format!("{name} is not set")), None);
+        assert_eq!(of("").raised(141 << 30, 138 << 30), Some(("XLA_CLIENT_MEM_FRACTION", ".75", 79)));
+        assert_eq!(of(&format!("{name}=0.9")).raised(9 << 30, 8 << 30), None);
         let opened = "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 21736 MB memory:  -> device: 0";
         assert_eq!(of(opened).tensorflow_bytes, Some(21_736 << 20));
         let unpooled = of(&format!("{name}=.3 XLA_PYTHON_CLIENT_ALLOCATOR=platform"));

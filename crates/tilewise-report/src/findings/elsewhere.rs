@@ -57,7 +57,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             .task(drop_old(*has_run, about));
             list_alive(words, about)
         }
-        ElsewhereFinding::PoolFraction { name, value, is_raised: false } => Words::new(format!(
+        ElsewhereFinding::PoolFraction { name, value, is_raised: false, .. } => Words::new(format!(
             "Lower `{name}` from {value}: NCCL's buffers, handles of libraries and compiled programs lie beside the pool, and found no room \
              there"
         ))
@@ -111,6 +111,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 ),
             )
         }
+        ElsewhereFinding::PoolFraction { name, value, to: Some(to), .. } => Words::new(format!(
+            "Raise `{name}` from {value} to .{to:02}, if the job has the device for itself: what is in use and what is asked for are more than \
+             the pool may have, and together fit into that part of the memory"
+        ))
+        .task(format!("If the device is the job's own: raise the pool's part from {value} to .{to:02}"))
+        .code(None, format!("export {name}=.{to:02}  # XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX")),
         ElsewhereFinding::PoolFraction { name, value, .. } => Words::new(format!(
             "Raise `{name}` from {value}, or take it out, if the job has the device for itself: its arrays may have no more than that \
              part of the memory"
@@ -527,6 +533,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let told = format!("{which}{} {why}", product.unwrap_or_default());
     let told = match told.trim() {
         "" if !message.entries.is_empty() => "The message lists the largest arrays.",
+        "" if message.pool_and_need().is_some() => "What is in use and what is asked for are more than the pool may have.",
         "" => NOT_TOLD,
         told => told,
     };
@@ -583,7 +590,8 @@ fn room(message: &Message) -> String {
     let capacity = message.capacity.as_ref();
     match (fact("pool"), fact("pool_used"), fact("free")) {
         (Some(pool), Some(used), _) if used.bytes() <= pool.bytes() => {
-            format!(", {} of the pool's {} in use", printed(used), printed(pool))
+            let over = message.pool_and_need().map(|[needed, limit]| format!(", {} over", bytes(needed - limit)));
+            format!(", {} of the pool's {} in use{}", printed(used), printed(pool), over.unwrap_or_default())
         }
         (_, _, Some(free)) => {
             let of = capacity.map(|all| format!(" of {}", printed(all))).unwrap_or_default();

@@ -27,6 +27,8 @@ pub enum ElsewhereFinding {
         value: String,
         /// Whether to raise it.
         is_raised: bool,
+        /// Hundredths that hold what is in use and asked for, by the message's figures.
+        to: Option<u64>,
     },
     /// TensorFlow opened the GPU in a process of JAX's, for as many bytes.
     TensorFlowBeside(Option<u64>),
