@@ -133,7 +133,7 @@ impl Message {
         if self.facts.has("handle") {
             return (!self.has_free_gpu()).then_some(OomVerdict::Reservation);
         }
-        if ["loaded", "communicator", "context", "library"].iter().any(|fact| self.facts.has(fact)) {
+        if ["loaded", "graph", "communicator", "context", "library"].iter().any(|fact| self.facts.has(fact)) {
             return Some(OomVerdict::Reservation);
         }
         // The target is the memory less arguments and results.

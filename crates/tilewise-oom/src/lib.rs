@@ -79,6 +79,7 @@ pub use framework::Framework;
 pub use job::{
     Core, Devices, Done, Gpu, Host, InputKind, InputOption, Job, Kept, ListedProcess, Model, Names, Optimizers,
     PerUnit, PoolSettings, Rise, Run, Serving, Setting, Switch, SwitchKind, Told, Way,
+    Worked,
 };
 pub use kernel_library::{KernelBlocks, KernelOption, OptionChange};
 pub use level::Level;
@@ -86,7 +87,6 @@ pub use message::Message;
 pub use occasion::Occasion;
 pub use pool::Chunks;
 pub use product::Product;
-pub use prose::Worked;
 pub use reason::{Reason, Resource};
 pub use scan::Scanner;
 pub use server::Server;

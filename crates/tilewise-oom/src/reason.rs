@@ -44,6 +44,8 @@ pub enum Reason {
     Unopened,
     /// A program's own code or constants found no room beside the pool.
     Code,
+    /// A CUDA graph of a compiled program found no room beside the pool.
+    Graph,
     /// A library's call or handle found no room beside the pool.
     Library,
     /// A library's handle could not be created: most often for lack of memory beside the pool.
@@ -216,6 +218,7 @@ impl Message {
         match self.cause() {
             Some(OomVerdict::Reservation) if has("communicator") => Reason::Communicator,
             Some(OomVerdict::Reservation) if has("context") => Reason::Unopened,
+            Some(OomVerdict::Reservation) if has("graph") => Reason::Graph,
             Some(OomVerdict::Reservation) if has("loaded") => Reason::Code,
             Some(OomVerdict::Reservation) if has("library") => Reason::Library,
             Some(OomVerdict::Reservation) if self.cannot_grow() => Reason::Ungrown,

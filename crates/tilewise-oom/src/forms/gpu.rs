@@ -74,6 +74,8 @@ pub(super) const RULES: &[Rule] = &[
             "Failed to load in memory {loaded:name}",
             "Failed to allocate {used:bytes} for new constant",
             "failed initializing StreamExecutor for CUDA device ordinal {context:number} … CUDA_ERROR_OUT_OF_MEMORY",
+            "Failed to instantiate [gpu|CUDA|HIP] {graph:name} CUDA_ERROR_OUT_OF_MEMORY",
+            "out of memory trying to instantiate {graph:name} with",
             "NCCL operation {communicator:name} … Cuda failure out of memory",
             "NCCL {communicator:name} Cuda failure out of memory",
             "NCCL {communicator:name} Cuda failure {:number} out of memory",

@@ -22,6 +22,7 @@ mod told;
 mod trials;
 mod turns;
 mod units;
+mod worked;
 
 pub use devices::Devices;
 pub use done::Done;
@@ -41,10 +42,11 @@ pub use settings::Setting;
 pub use switches::{Switch, SwitchKind};
 pub use told::{Told, Way};
 pub use units::PerUnit;
+pub use worked::Worked;
 
 use crate::framework::Framework;
 use crate::occasion::Occasion;
-use crate::prose::{self, Worked};
+use crate::prose;
 use crate::server::Server;
 use crate::text::{tail, word};
 
@@ -132,7 +134,7 @@ pub struct Job {
     pub is_repeated: bool,
     /// Whether it fails only once it goes on from a checkpoint.
     pub is_resumed: bool,
-    /// A version of a package with which it ran, where the text compares it with one that fails.
+    /// A version or an option with which it ran, as the text tells.
     pub worked: Option<Worked>,
     /// Its work as it failed, in the words of the text's own sentences.
     pub(crate) occasion: Option<Occasion>,
@@ -202,7 +204,8 @@ impl Job {
             is_resumed: history::is_resumed(&lower),
             worked: Worked::of_commit(tail(log, SEARCHED))
                 .or_else(|| Worked::of_revert(&lower))
-                .or_else(|| Worked::of(&lower)),
+                .or_else(|| Worked::of(&lower))
+                .or_else(|| Worked::of_option(tail(log, SEARCHED))),
             occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),
         }

@@ -22,6 +22,16 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
              the program",
             about,
         ),
+        Reason::Graph => Words::new(
+            "Switch CUDA graphs off: each compiled program has graphs of its own beside the pool, which stay as long as the program is cached. \
+             Programs that are compiled anew for each shape add up: pad arrays to a few shapes, and drop programs that are done \
+             (`jax.clear_caches()`); or leave the pool less of the memory",
+        )
+        .task("Switch CUDA graphs off, and compile for fewer shapes: each program has its own")
+        .code(
+            None,
+            "export XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_enable_command_buffer=\"  # before 2024: --xla_gpu_cuda_graph_level=0, then --xla_gpu_graph_level=0",
+        ),
         Reason::Library => smaller_pool(
             "Leave the pool less of the memory, so that libraries find room beside it, and give each process a GPU of its own: two on \
              one set the memory aside twice",
@@ -204,6 +214,9 @@ pub(super) fn sentence(message: &Message) -> String {
             let guess =
                 if is_guessed { " That it was compiled for another GPU is only a guess of the message." } else { "" };
             return format!("{sentence}{guess}");
+        }
+        Reason::Graph => {
+            "A CUDA graph of a compiled program found no memory: graphs lie beside the pool that the process set aside for its arrays."
         }
         Reason::Library => {
             "A library's call found no memory: it lies beside the pool that the process set aside for its arrays."

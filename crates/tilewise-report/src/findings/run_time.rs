@@ -86,13 +86,18 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             let by = if to.is_some() { "by the error's figures" } else { "as the error says" };
             Words::new(format!("{verb} `{}`{now}, {by}", told.name))
         }
-        RunTimeFinding::Worked { worked: Worked { package, version, .. }, .. } if package.is_empty() => Words::new(format!(
+        RunTimeFinding::Worked { worked: Worked::Option { name, value }, .. } => Words::new(format!(
+            "Keep `{name}={value}`, with which it works as the text says, and tell the authors of the other value's code what it holds: whatever is \
+             equal in both runs, such as the sizes of model and batch, isn't the cause"
+        ))
+        .task(format!("Keep `{name}={value}`, with which the text says it works")),
+        RunTimeFinding::Worked { worked: Worked::Before(version), .. } => Words::new(format!(
             "Take commit {version} back until it is mended, as the text says that the job runs without it, and tell its authors: what the commit \
              allocates anew has to replace what it was before, by donation, or after the old arrays are deleted"
         ))
         .task(format!("Take commit {version} back, without which the text says it works"))
         .code(None, format!("git revert {version}")),
-        RunTimeFinding::Worked { worked: Worked { package, version, repository, .. }, machine } => Words::new(format!(
+        RunTimeFinding::Worked { worked: Worked::Version { package, version, repository }, machine } => Words::new(format!(
             "Install `{package}` {version} again, with which the job ran as the text says, and tell its authors what the newer version holds"
         ))
         .task(format!("Install `{package}` {version} again, which the text says works"))

@@ -227,9 +227,9 @@ pub enum RunTimeFinding {
         /// A value that is enough, if the message's figures tell one.
         to: Option<String>,
     },
-    /// The job ran with this version of a package.
+    /// The job ran with this version of a package, or with this option.
     Worked {
-        /// It, and its version.
+        /// It.
         worked: Worked,
         /// The machine of the job, if it isn't a TPU.
         machine: Option<UntiledMachine>,
