@@ -19,6 +19,18 @@ pub(super) const BY_TIME: &str = "recomputing takes time; `tilewise.remat(step, 
 pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
     let place = at_line(about);
     let Some((steps, arrays)) = finding.steps else {
+        if finding.is_checkpointed {
+            return Words::new(format!(
+                "Save less under the checkpoint that is there{place}: by their names its policy saves these arrays of each layer beside the layer's \
+                 input. A trainer has an option for the policy, such as `remat_policy`"
+            ))
+            .task("Save less under the checkpoint that is there: its policy keeps these")
+            .jax(
+                about,
+                JAX,
+                "layer = jax.checkpoint(layer, policy=jax.checkpoint_policies.nothing_saveable)  # in place of the policy now",
+            );
+        }
         let words = Words::new(format!(
             "Put a checkpoint around the layer or the loop's step that makes what is kept for the gradient{place}: those values \
              are then recomputed"

@@ -103,15 +103,26 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
         name.contains("transpose(jvp") || is_of_loop(&name) && (is_differentiated && stacks() || is_stack())
     };
     let temporaries = evidence.temporaries();
-    let kept: Vec<&dyn ArrayFact> = temporaries.into_iter().filter(is_kept).collect();
+    let mut kept: Vec<&dyn ArrayFact> = temporaries.into_iter().filter(is_kept).collect();
+    // Under a checkpoint lies what its policy saves; the others are its inputs, which stay, and what is recomputed is of one layer.
+    let is_checkpointed = kept.iter().any(|array| is_recomputed(&array.op_name()));
+    if is_checkpointed {
+        kept.retain(|array| is_recomputed(&array.op_name()) && is_saved(&array.op_name()));
+    }
     let largest = kept.iter().max_by_key(|array| array.bytes())?;
     let target = if is_of_loop(&largest.op_name()) { Target::Loop } else { Target::Value };
-    let proposal = Proposal::new(UNTOLD, target, largest.advised(evidence)).bound();
+    let finding = Finding::KeptByLoop(KeptByLoop { is_checkpointed, ..UNTOLD });
+    let proposal = Proposal::new(finding, target, largest.advised(evidence)).bound();
     Some(proposal.at_most(kept.iter().map(|array| (array.buffer(), 0))))
 }
 
+/// Whether an operation's name is one of the forward pass, whose value is saved for the backward pass.
+fn is_saved(name: &str) -> bool {
+    !name.contains("transpose(jvp") && !name.split('/').any(|word| word == "rematted_computation")
+}
+
 /// A message doesn't tell the steps of a loop, nor whether it is one.
-const UNTOLD: Finding = Finding::KeptByLoop(KeptByLoop {
+const UNTOLD: KeptByLoop = KeptByLoop {
     steps: None,
     segments: None,
     library: Library::Jax,
@@ -120,7 +131,7 @@ const UNTOLD: Finding = Finding::KeptByLoop(KeptByLoop {
     is_checkpointed: false,
     is_stack: false,
     loops: 1,
-});
+};
 
 /// The proposal for a message that ends within a shape: all that it tells is a name of the forward pass of a gradient.
 fn of_cut_shapes(evidence: &dyn Evidence) -> Option<Proposal> {
@@ -129,7 +140,8 @@ fn of_cut_shapes(evidence: &dyn Evidence) -> Option<Proposal> {
     let kept: Vec<&Allocation> = message.temporaries.iter().copied().filter(is_kept).collect();
     let largest = *kept.iter().max_by_key(|row| row.taken_bytes())?;
     let held = total(kept.iter().copied(), Allocation::taken_bytes);
-    let proposal = Proposal::new(UNTOLD, Target::Value, AdvisedArray::of_row(largest)).bound();
+    let finding = Finding::KeptByLoop(KeptByLoop { is_checkpointed: is_recomputed(&largest.op_name()), ..UNTOLD });
+    let proposal = Proposal::new(finding, Target::Value, AdvisedArray::of_row(largest)).bound();
     Some(proposal.extrapolated(evidence, held, Listed::Bytes))
 }
 
