@@ -55,29 +55,33 @@ impl Device {
 
 /// The one generation of TPUs that a text names: `a v4-8`, `TPU v5e`.
 pub(crate) fn generation(text: &str) -> Option<Generation> {
-    let mut named = None;
-    for (start, end) in word::all(text) {
+    let mut named = generations(text);
+    let first = named.next()?;
+    named.all(|other| other == first).then_some(first)
+}
+
+/// Whether a text names TPUs, none of which has a SparseCore.
+pub(crate) fn lacks_sparse_core(text: &str) -> bool {
+    let mut named = generations(text).peekable();
+    named.peek().is_some() && named.all(|tpu| matches!(tpu, Generation::V2 | Generation::V3 | Generation::V5e))
+}
+
+/// The generations of TPUs that a text names.
+fn generations(text: &str) -> impl Iterator<Item = Generation> {
+    word::all(text).filter_map(|(start, end)| {
         let (before, behind) = (&text[..start], &text[end..]);
-        let Some(generation) = text[start..end].parse::<Generation>().ok().filter(|_| !before.ends_with('-')) else {
-            continue;
-        };
+        let generation = text[start..end].parse::<Generation>().ok().filter(|_| !before.ends_with('-'))?;
         let cores =
             behind.strip_prefix('-').map(|rest| rest.trim_start_matches(|letter: char| letter.is_ascii_digit()));
         let is_slice =
             cores.is_some_and(|rest| rest.len() + 1 < behind.len() && !rest.starts_with(char::is_alphanumeric));
-        if !is_slice && !before.ends_with("TPU ") {
-            continue;
-        }
-        if named.replace(generation).is_some_and(|other| other != generation) {
-            return None;
-        }
-    }
-    named
+        (is_slice || before.ends_with("TPU ")).then_some(generation)
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Device, Generation, generation};
+    use super::{Device, Generation, generation, lacks_sparse_core};
 
     #[test]
     fn generations() {
@@ -85,6 +89,8 @@ mod tests {
         for none in ["v4-8 and v5e-4", "llama-v2-7b", "v4 of the file", "v4-"] {
             assert_eq!(generation(none), None, "{none}");
         }
+        assert!(lacks_sparse_core("v5e-1 and v2-8 alike"));
+        assert!(!lacks_sparse_core("v5e-1 or v6e-1") && !lacks_sparse_core("a TPU"));
     }
 
     #[test]

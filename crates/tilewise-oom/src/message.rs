@@ -1,6 +1,7 @@
 //! Messages and their parts.
 
 use crate::block_sizes::BlockSize;
+use crate::device;
 use crate::entry::Entry;
 use crate::facts::Facts;
 use crate::form::Form;
@@ -108,6 +109,8 @@ pub struct Named {
     pub own_kernel: bool,
     /// A call of a kernel in the text's own code without a grid and blocks, so that its arrays are in VMEM whole.
     pub whole_arrays: bool,
+    /// A kernel of Pallas for a SparseCore, and TPUs, none of which has one.
+    pub no_sparse_core: bool,
     /// Code without a kernel, so that a kernel that it calls is a library's.
     pub other_code: bool,
     /// Attention.
@@ -150,6 +153,8 @@ impl Named {
             kernel: ["pallas", "Pallas", "osaic", "custom-call", "custom_call", "BlockSpec"].into_iter().any(has),
             pallas: ["pallas", "Pallas", "BlockSpec", "plgpu"].into_iter().any(has),
             own_kernel: is_own,
+            no_sparse_core: ["SC_VECTOR_SUBCORE", "SC_SCALAR_SUBCORE", "VectorSubcoreMesh"].into_iter().any(has)
+                && device::lacks_sparse_core(text),
             whole_arrays: has_code
                 && has("out_shape")
                 && text.split_once("pallas_call(").is_some_and(|(_, call)| !is_cut(call))

@@ -28,6 +28,7 @@ use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
 use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
+use crate::verdict::OomVerdict;
 use crate::traceback::Frame;
 use memchr::memmem;
 use std::cmp::Reverse;
@@ -74,6 +75,7 @@ impl Message {
                 _ => Vec::new(),
             };
             let is_of_gpu = message.form == Form::Gpu;
+            let is_mosaic = message.verdict() == OomVerdict::Mosaic;
             let form = if is_of_gpu && is_of_autotuner(log, &message) { Form::GpuRetry } else { message.form };
             let mut facts = message.facts;
             let bar = filled.filter(|_| is_of_gpu && !facts.has("pool_used"));
@@ -92,7 +94,11 @@ impl Message {
                 framework,
                 server,
                 job,
-                named: if is_of_core || is_of_gpu || form == Form::SharedMemory { named } else { Named::default() },
+                named: if is_of_core || is_of_gpu || is_mosaic || form == Form::SharedMemory {
+                    named
+                } else {
+                    Named::default()
+                },
                 generation,
                 product,
                 chunks: if is_of_gpu { chunks.clone() } else { Vec::new() },

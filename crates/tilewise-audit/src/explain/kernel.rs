@@ -4,7 +4,7 @@ use super::library;
 use crate::{
     advice::{
         Recommendation, Saving, Target,
-        finding::{BlockFinding, Finding, KernelLimit, WholeArrays},
+        finding::{BlockFinding, Finding, KernelLimit, SparseCoreProgram, WholeArrays},
     },
     message::{Allocation, Listing},
 };
@@ -21,10 +21,21 @@ fn block(finding: BlockFinding, framework: Framework) -> Recommendation {
     Recommendation::new(Finding::Block(finding), Target::Kernel, Some(framework))
 }
 
-/// Whether the part of a SparseCore's program that no row of the table takes exceeds its memory.
-fn is_of_samples(message: &Message) -> bool {
+/// The SparseCore's program, by the operation that the message names.
+fn sparse_core(message: &Message) -> SparseCoreProgram {
+    const COLLECTIVES: [&str; 4] = ["all-gather", "all-reduce", "reduce-scatter", "all-to-all"];
     let fixed = message.facts.size("fixed").map(PrintedSize::bytes);
-    fixed.zip(message.limit.as_ref()).is_some_and(|(fixed, limit)| fixed > limit.bytes())
+    if message.facts.get("embedding").is_some() {
+        let is_of_samples = fixed.zip(message.limit.as_ref()).is_some_and(|(fixed, limit)| fixed > limit.bytes());
+        return SparseCoreProgram::Table { is_of_samples };
+    }
+    let Some(name) = message.facts.text("program") else { return SparseCoreProgram::Unknown };
+    let collective = COLLECTIVES.into_iter().find(|operation| name.starts_with(operation));
+    // XLA calls the result of a program so.
+    let named = || if name.starts_with("result") { None } else { Some(name.split('.').next().unwrap_or(name)) };
+    collective.map(SparseCoreProgram::Collective).unwrap_or_else(|| {
+        named().map_or(SparseCoreProgram::Unknown, |name| SparseCoreProgram::Named(name.to_owned()))
+    })
 }
 
 pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommendation> {
@@ -33,10 +44,7 @@ pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommen
         return vec![block(
             match message.memory_space.as_deref() {
                 Some("hbm") => BlockFinding::SparseCoreInHbm,
-                _ => BlockFinding::SparseCore {
-                    is_table: message.facts.get("embedding").is_some(),
-                    is_of_samples: is_of_samples(message),
-                },
+                _ => BlockFinding::SparseCore(sparse_core(message)),
             },
             framework,
         )];
@@ -177,7 +185,6 @@ fn limit(explanation: Listing<'_>, framework: Framework) -> Option<Recommendatio
         || is_all_of_it
         || message.memory_space.as_deref() != Some("vmem")
         || used > LARGEST_VMEM
-        || limit > LARGEST_VMEM / 2
     {
         return None;
     }
@@ -187,7 +194,8 @@ fn limit(explanation: Listing<'_>, framework: Framework) -> Option<Recommendatio
     let raised = needed.saturating_add(more).next_multiple_of(1 << 20);
     let cap = generation(explanation).and_then(|generation| Some((generation, Limits::of(generation)?.cap_bytes)));
     // The compiler silently cuts a larger limit to the cap.
-    if cap.is_some_and(|(_, cap)| raised > cap) {
+    let is_beyond = |(_, cap): (_, u64)| raised > cap;
+    if cap.map_or(limit > LARGEST_VMEM / 2, is_beyond) {
         return None;
     }
     let finding = KernelLimit {

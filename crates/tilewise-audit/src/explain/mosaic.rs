@@ -24,6 +24,7 @@ pub(super) fn findings(message: &Message) -> Vec<MosaicFinding> {
         Form::MatmulType => vec![MosaicFinding::Cast],
         Form::OperandLayout => vec![MosaicFinding::OperandLayout(operand_layout(facts))],
         _ if facts.get("partitioned").is_some() => vec![MosaicFinding::Partitioned],
+        _ if message.named.no_sparse_core => vec![MosaicFinding::NoSparseCore],
         _ => vec![lowering(facts)],
     }
 }
@@ -47,7 +48,7 @@ fn lowering(facts: &Facts) -> MosaicFinding {
         MosaicFinding::MatmulShape { short: operation.map(short_dimensions).unwrap_or_default() }
     } else if VERSIONS.iter().any(|sign| what.contains(sign)) {
         MosaicFinding::Versions
-    } else if what.is_empty() || operation.is_some() || ARRAYS.iter().any(|sign| what.contains(sign)) {
+    } else if what.is_empty() || operation.and_then(operation_name).is_some() || ARRAYS.iter().any(|sign| what.contains(sign)) {
         let texts = [what, operation.unwrap_or_default()];
         let vectors: Vec<(usize, &str)> = texts.into_iter().flat_map(vectors).collect();
         let has = |is: fn(&(usize, &str)) -> bool| (!vectors.is_empty()).then(|| vectors.iter().any(is));

@@ -153,7 +153,9 @@ pub(super) fn cores(message: &Message) -> Recommendation {
     let finding = if bytes(&sparse) > bytes(&tensor) {
         RunTimeFinding::SparseCores { size: sparse }
     } else {
-        RunTimeFinding::TensorCore { size: tensor }
+        let budget = message.budget();
+        let all = budget.capacity_bytes.filter(|all| bytes(&tensor) < *all);
+        RunTimeFinding::TensorCore { over: all.and(budget.missing_bytes), size: tensor }
     };
     Recommendation::new(Finding::RunTime(finding), Target::Argument, message.framework)
 }

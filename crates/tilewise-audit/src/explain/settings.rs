@@ -109,6 +109,19 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     let is_of_kernel = |piece: &Recommendation| {
         matches!(piece.finding, Finding::Block(BlockFinding::Unlisted { .. } | BlockFinding::Library { .. }))
     };
+    // The rows of a server's program on a SparseCore are its tokens.
+    let is_of_tokens = |piece: &Recommendation| matches!(piece.finding, Finding::Block(BlockFinding::SparseCore(_)));
+    if advice.first().is_some_and(is_of_tokens) && let Some(server) = message.server {
+        let of_tokens = |setting: &&Setting| setting.is_option(server.tokens_flag());
+        let shrink = Shrink::of(&budget, message.form);
+        let settings = lowered(settings.iter().filter(of_tokens).cloned().collect(), shrink, listing);
+        let finding =
+            MemoryFinding::Settings { settings, shrink, is_trained: false, is_evaluated: false, accumulation: None };
+        if !matches!(&finding, MemoryFinding::Settings { settings, .. } if settings.is_empty()) {
+            advice.insert(0, Recommendation::new(Finding::Memory(finding), Target::Argument, message.framework));
+        }
+        return advice;
+    }
     if advice.first().is_some_and(is_of_kernel) && !of_kernel.is_empty() {
         let shrink = Shrink::of(&budget, message.form);
         let settings = lowered(of_kernel, shrink, listing);

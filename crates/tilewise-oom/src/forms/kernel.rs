@@ -44,6 +44,7 @@ pub(super) const RULES: &[Rule] = &[
             "fixed_size_allocation_bytes {fixed:bytes}",
             "row_dependent_size_allocation_bytes {rows:bytes}",
             "total_spmem_size_bytes {limit:bytes}",
+            "Hlo Op {program:name}",
         ],
         then: Some(sparse_core),
         ..Rule::new(Form::SparseCore, Error, Judged::Kernel, "E3000")

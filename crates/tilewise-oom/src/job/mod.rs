@@ -205,6 +205,7 @@ impl Job {
             worked: Worked::of_commit(tail(log, SEARCHED))
                 .or_else(|| Worked::of_revert(&lower))
                 .or_else(|| Worked::of(&lower))
+                .or_else(|| Worked::of_change(tail(log, SEARCHED)))
                 .or_else(|| Worked::of_option(tail(log, SEARCHED))),
             occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),

@@ -22,6 +22,12 @@ impl Setting {
         name.contains("batch") || is_named(&name, "bs") || self.is_of_environments()
     }
 
+    /// Whether it is this option, written with hyphens or underscores.
+    #[must_use]
+    pub fn is_option(&self, name: &str) -> bool {
+        option(&self.name) == option(name.trim_start_matches('-'))
+    }
+
     /// Whether it counts environments that a simulator steps at once, which are a batch of their own.
     #[must_use]
     pub fn is_of_environments(&self) -> bool {

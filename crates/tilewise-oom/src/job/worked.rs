@@ -169,6 +169,25 @@ impl Worked {
         })
     }
 
+    /// The value from which a sentence raises an option, and since then it fails: `We raised --max-num-seqs from 64 to 128, and since
+    /// then it dies.`
+    pub(crate) fn of_change(text: &str) -> Option<Self> {
+        const RAISED: [&str; 5] = ["rais", "increas", "bump", "doubl", "chang"];
+        const SINCE: [&str; 4] = ["since then", "after that", "caused", "now it"];
+        sentences(text).find_map(|sentence| {
+            let lower = sentence.to_ascii_lowercase();
+            let has = |known: &[&str]| known.iter().any(|sign| lower.contains(sign));
+            let is_told = has(&RAISED) && (has(&SINCE) || has(&BAD)) && !has(&["n't help", "not help", "still", "same", "?"]);
+            let words: Vec<&str> = sentence.split_whitespace().map(|word| word.trim_matches(['`', ',', '.', ')', '('])).collect();
+            let mut places = words.windows(5).filter(|near| is_told && near[1] == "from" && near[3] == "to");
+            let [name, _, from, _, to] = places.next()? else { return None };
+            let (name, from, to) = (*name, from.parse::<f64>().ok()?, to.parse::<f64>().ok()?);
+            let is_option = name.starts_with("--") || name.contains(['_', '-']);
+            (is_option && from < to && from > 0.0)
+                .then(|| Self::Option { name: name.to_owned(), value: from.to_string() })
+        })
+    }
+
     /// The option of a sentence that tells how it works with that: `With jit_compile=False the memory stays flat.` A number
     /// is a bound that the writer knows.
     pub(crate) fn of_option(text: &str) -> Option<Self> {
@@ -237,6 +256,25 @@ mod tests {
             "jit_compile=False works?",
             "with a_b=True it fails",
             "é_=é",
+            "",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn options_that_were_raised() {
+        let of = |text: &str| match Worked::of_change(text) {
+            Some(Worked::Option { name, value }) => Some(format!("{name} {value}")),
+            _ => None,
+        };
+        let raised = "We raised --max-num-seqs from 64 to 128, and since then it dies.";
+        assert_eq!(of(raised).as_deref(), Some("--max-num-seqs 64"));
+        assert_eq!(of("Doubling `page-size` from 16 to 32 caused OOM").as_deref(), Some("page-size 16"));
+        for none in [
+            "I raised --max-num-seqs from 64 to 128 and it still fails",
+            "I lowered per_device_batch from 6 to 3, it fails",
+            "it increased memory from 3 to 4 GB and crashed",
             "",
         ] {
             assert_eq!(of(none), None, "{none}");

@@ -9,7 +9,7 @@ use crate::style::{bytes, file_name, grouped};
 use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{BlockFinding, ChangedOption, KernelLimit, WholeArrays},
+    recommendation::finding::{BlockFinding, ChangedOption, KernelLimit, SparseCoreProgram, WholeArrays},
 };
 use tilewise_oom::{BlockSize, Frame, Framework, KernelBlocks, OptionChange, Server, WindowKind};
 
@@ -103,22 +103,43 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
              `max_unique_ids_per_partition` to what the data has: one allocation of the SparseCore's program is too large for \
              HBM",
         ),
-        BlockFinding::SparseCore { is_of_samples: true, .. } => Words::new(
+        BlockFinding::SparseCore(program) => sparse_core(program),
+        BlockFinding::Spills { bytes, operation: Some(line), .. } => unrolled(*bytes, line, about),
+        BlockFinding::Spills { bytes, is_of_fusion, .. } => spills(*bytes, *is_of_fusion, about),
+        _ => scalars(finding),
+    }
+}
+
+/// A program of a SparseCore's that takes too much at once.
+fn sparse_core(program: &SparseCoreProgram) -> Words {
+    match program {
+        SparseCoreProgram::Table { is_of_samples: true } => Words::new(
             "Give each SparseCore fewer samples, by a smaller batch or more devices: the part that doesn't depend on the rows is too \
              large by itself, so lower limits on ids don't reach",
         )
         .task("Give each SparseCore fewer samples: a smaller batch, or more devices"),
-        BlockFinding::SparseCore { is_table: true, .. } => {
+        SparseCoreProgram::Table { .. } => {
             Words::new("Lower the limits on ids in a partition to what the data has, or the batch")
         }
-        BlockFinding::SparseCore { .. } => Words::new(
+        SparseCoreProgram::Collective(operation) => {
+            let flag = format!("--xla_tpu_enable_sparse_core_collective_offload_{}=false", operation.replace('-', "_"));
+            Words::new(format!(
+                "Run the {operation} on the TensorCore: the compiler offloaded it to a SparseCore, whose memory its program exceeds; then report it \
+                 to XLA"
+            ))
+            .task(format!("Run the {operation} on the TensorCore, not on a SparseCore"))
+            .code(None, format!("export LIBTPU_INIT_ARGS=\"$LIBTPU_INIT_ARGS {flag}\""))
+        }
+        SparseCoreProgram::Named(name) => Words::new(format!(
+            "Give `{name}` less at once: what it allocates on a SparseCore grows with its blocks and `scratch_shapes`, if the kernel is yours, and \
+             with its input, such as the tokens of a step, if it is a library's"
+        ))
+        .task(format!("Give `{name}` less at once: smaller blocks, or fewer tokens or rows")),
+        _ => Words::new(
             "Give a SparseCore less at once: in a kernel of your own, smaller blocks and `scratch_shapes`; of embedding tables, lower \
              limits on ids in a partition, or a smaller batch; of a collective that was offloaded, set \
              `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`)",
         ),
-        BlockFinding::Spills { bytes, operation: Some(line), .. } => unrolled(*bytes, line, about),
-        BlockFinding::Spills { bytes, is_of_fusion, .. } => spills(*bytes, *is_of_fusion, about),
-        _ => scalars(finding),
     }
 }
 

@@ -7,6 +7,7 @@ use super::{
 use crate::shape::{in_words, relation};
 use tilewise::Shape;
 use tilewise_audit::recommendation::finding::{MatmulDimension, MosaicFinding, OperandLayout, ShortDimension};
+
 use tilewise_oom::{Facts, Form, Message, meaning_of_code};
 
 const PALLAS_AND_TPU: &str =
@@ -132,6 +133,12 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
             "Install the libtpu that this JAX was released with: JAX wrote the kernel with an operation that the compiler doesn't know",
         )
         .code(None, "pip install --upgrade 'jax[tpu]'"),
+        MosaicFinding::NoSparseCore => Words::new(
+            "Run the kernel on a TPU with SparseCores (v5p, v6e, v7x), or take its type out, which makes it a kernel of the TensorCore, with blocks that \
+             fill tiles: the TPU that the text names has no SparseCore. Its memory has nothing to do with it",
+        )
+        .task("Take another TPU, or the kernel's type out: this one has no SparseCore")
+        .code(None, "pltpu.get_tpu_info().sparse_core  # None without one"),
         MosaicFinding::Report => Words::new(
             "Report it to JAX with the kernel, or write the kernel in smaller steps until one of them is refused: the message tells of no \
              operation, layout or type that could be another",
@@ -327,7 +334,9 @@ fn lowering(message: &Message) -> [String; 2] {
         (None, None) => format!("Mosaic can't compile {kernel}."),
     };
     let is_internal = message.quote.as_ref().is_some_and(|quote| quote.contains("INTERNAL"));
-    let why = if is_internal {
+    let why = if message.named.no_sparse_core {
+        "The kernel is written for a SparseCore, which the TPU that the text names doesn't have."
+    } else if is_internal {
         "Most likely a defect of the compiler: its own word is INTERNAL."
     } else {
         "The compiler has no code for what the kernel does, or a defect there."

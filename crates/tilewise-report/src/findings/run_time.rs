@@ -191,10 +191,23 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
              it",
             size(needed)
         )),
-        RunTimeFinding::TensorCore { size: needed } => Words::new(format!(
+        RunTimeFinding::TensorCore { size: needed, over: Some(over) } => Words::new(format!(
+            "Take {} from either: each alone would fit, so a smaller batch or layers that are recomputed are enough for the TensorCore, which needs \
+             {}, or tables that follow one another for the SparseCores. `tilewise audit dump` says what owns the peak of a dumped program",
+            bytes(*over),
+            size(needed)
+        ))
+        .task(format!("Take {} from either: a smaller batch, or tables one after the other", bytes(*over)))
+        .caveat(
+            "The SparseCores need less where tables follow one another (`--xla_sc_num_serialized_tables_to_optimize_hbm`), the TensorCore where layers \
+             are recomputed"
+                .to_owned(),
+        ),
+        RunTimeFinding::TensorCore { size: needed, .. } => Words::new(format!(
             "Dump the program and run `tilewise audit dump`, which says what owns the peak: the TensorCore needs {} of it",
             size(needed)
-        )),
+        ))
+        .code(None, code::DUMP),
         RunTimeFinding::CoreHalt(halt) => {
             Words::new(format!("{}; see https://openxla.org/xla/errors/error_0200", core_halt(*halt)))
         }

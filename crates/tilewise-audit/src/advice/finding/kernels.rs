@@ -132,12 +132,7 @@ pub enum BlockFinding {
     /// The SparseCore's program is too large for HBM.
     SparseCoreInHbm,
     /// A SparseCore takes too much at once.
-    SparseCore {
-        /// Whether the message names an embedding table.
-        is_table: bool,
-        /// Whether the part that no row of the table takes is too large alone, which grows with the samples.
-        is_of_samples: bool,
-    },
+    SparseCore(SparseCoreProgram),
     /// Values did not fit into registers.
     Spills {
         /// Spilled bytes; 0 if they aren't listed.
@@ -210,6 +205,8 @@ pub enum MosaicFinding {
         /// Its size, and the next multiple; `None` if unknown.
         size: Option<[u64; 2]>,
     },
+    /// A kernel for a SparseCore, on a TPU without one.
+    NoSparseCore,
     /// Operands of a type that the matrix unit can't read.
     Cast,
     /// Strided rows of an array with more than 128 numbers in a row.
@@ -291,4 +288,21 @@ pub enum MatmulDimension {
     Rows,
     /// The columns of the right operand and of the result.
     Columns,
+}
+
+/// A program of a SparseCore's, as far as a message names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SparseCoreProgram {
+    /// A look-up in an embedding table.
+    Table {
+        /// Whether the part that no row of the table takes is too large alone, which grows with the samples.
+        is_of_samples: bool,
+    },
+    /// A collective that the compiler offloaded, by its operation: `all-gather`.
+    Collective(&'static str),
+    /// One that has another name, such as a kernel's.
+    Named(String),
+    /// Unknown.
+    Unknown,
 }

@@ -271,6 +271,8 @@ pub enum RunTimeFinding {
     TensorCore {
         /// The size it needs.
         size: Option<PrintedSize>,
+        /// Bytes by which both together exceed the memory, if each alone would fit.
+        over: Option<u64>,
     },
     /// A core stopped.
     CoreHalt(CoreHalt),

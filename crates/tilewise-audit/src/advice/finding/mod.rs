@@ -17,7 +17,7 @@ pub use arrays::{
 pub use copies::{Alike, Repeated};
 pub use kernels::{
     BlockFinding, ChangedOption, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension,
-    WholeArrays,
+    SparseCoreProgram, WholeArrays,
 };
 pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
 pub use messages::{
