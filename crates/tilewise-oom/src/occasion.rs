@@ -14,6 +14,8 @@ pub enum Occasion {
     Load,
     /// An array is put into another sharding, or gathered whole.
     Move,
+    /// Weights of a trainer are put into a server's, as in reinforcement learning.
+    Sync,
     /// CUDA graphs are captured.
     Capture,
     /// Weights or a state are gathered to be saved.
@@ -118,6 +120,9 @@ impl Occasion {
         }
         let words = words(path);
         let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+        if has(&["sync", "resync", "refit"]) && has(&NOUNS) {
+            return Some(Self::Sync);
+        }
         if has(&["graph", "graphs"]) && has(&["cuda", "capture"]) {
             return Some(Self::Capture);
         }

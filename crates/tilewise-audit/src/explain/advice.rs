@@ -216,21 +216,27 @@ pub(super) fn with_history(mut advice: Vec<Recommendation>, message: &Message) -
         let finding = Finding::RunTime(RunTimeFinding::OptimizerState { optimizers, is_divided, is_of_keras });
         advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     }
-    if job.is_resumed && is_of_device && is_error && message.server.is_none() {
+    let is_of_host = message.form == Form::Host;
+    if job.is_resumed && (is_of_device || is_of_host) && is_error && message.server.is_none() {
         // Program and inputs fit in a fresh run: only arrays beside them tell more.
         advice.retain(|piece| {
             matches!(
                 piece.finding,
                 Finding::RunTime(RunTimeFinding::OthersHold { .. })
-                    | Finding::Elsewhere(ElsewhereFinding::OldArrays { .. })
+                    | Finding::Elsewhere(ElsewhereFinding::OldArrays { .. } | ElsewhereFinding::HostInVain)
             )
         });
         let finding = match message.framework {
-            Some(Framework::TorchXla) if job.names.spmd => RunTimeFinding::Resumed,
-            Some(Framework::Torch | Framework::TorchXla) => RunTimeFinding::Kept(Kept::Checkpoint("state".to_owned())),
-            _ => RunTimeFinding::Resumed,
+            Some(Framework::Torch | Framework::TorchXla) if !is_of_host && !job.names.spmd => {
+                RunTimeFinding::Kept(Kept::Checkpoint("state".to_owned()))
+            }
+            _ => RunTimeFinding::Resumed { is_of_host },
         };
         advice.insert(0, Recommendation::new(Finding::RunTime(finding), Target::Argument, message.framework));
+    }
+    if message.server.is_some() && message.occasion() == Some(Occasion::Sync) && is_of_device && is_error {
+        let finding = Finding::Cache(CacheFinding::Idle);
+        advice.insert(0, Recommendation::new(finding, Target::Process, message.framework));
     }
     if job.names.transforms_samples && (is_of_device || message.form == Form::Host) && is_error {
         let finding = Finding::RunTime(RunTimeFinding::TransformedSamples);

@@ -86,7 +86,11 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         (Finding::Elsewhere(finding), target)
     });
     let pool = &listing.message.job.pool;
-    let beside = pool.tensorflow_bytes.map(Some).or(pool.lets_tensorflow.then_some(None)).filter(|_| {
+    // A small request that fails where a script imports it only to read data.
+    let reason = listing.message.reason();
+    let is_held = is_held || matches!(reason, Reason::Library | Reason::Handle | Reason::Taken | Reason::Ungrown);
+    let lets = pool.lets_tensorflow || pool.imports_tensorflow && is_held;
+    let beside = pool.tensorflow_bytes.map(Some).or(lets.then_some(None)).filter(|_| {
         let is_gpu = listing.message.machine().is_some_and(|machine| machine != UntiledMachine::Host);
         listing.message.framework == Some(Framework::Jax) && is_gpu
     });
@@ -148,7 +152,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         reason @ (Reason::Host | Reason::Group | Reason::Killed | Reason::Workers) => {
             let occasion = message.occasion().filter(|work| matches!(work, Occasion::Load | Occasion::Save));
             let limit = message.job.host.limit.clone().filter(|_| reason == Reason::Group);
-            let limit = limit.map_or(OfReason(reason), |(option, value)| HostLimit {
+            let is_in_vain = message.job.host.is_limit_in_vain;
+            let of_reason = if is_in_vain { HostInVain } else { OfReason(reason) };
+            let limit = limit.filter(|_| !is_in_vain).map_or(of_reason, |(option, value)| HostLimit {
                 option,
                 value,
                 job: message.facts.number("slurm_job"),
@@ -201,7 +207,8 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             }
             // A job that keeps each part, or a data set, grows, too.
             let growth = growth.filter(|_| per_unit.is_none() && inputs.is_none());
-            let first = per_unit.into_iter().chain(converted).chain(inputs).chain(growth).chain(shared).chain(compiled);
+            let program = host.program_bytes.filter(|_| occasion.is_none()).map(HostProgram);
+            let first = program.into_iter().chain(per_unit).chain(converted).chain(inputs).chain(growth).chain(shared).chain(compiled);
             first.chain(shuffled).chain(workers).chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
@@ -239,11 +246,12 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let smaller = smaller(listing);
             // Without a list, what to make smaller is unknown.
             let is_unknown = matches!(smaller, Smaller { largest: None, .. });
-            let mut found: Vec<_> = [smaller].into_iter().chain(unified).collect();
-            if is_unknown {
-                found.reverse();
-            }
-            found
+            let times = message.used.as_ref().zip(message.device_bytes());
+            let times = times.map(|(asked, all)| asked.bytes().div_ceil(all.max(1))).filter(|times| *times > 1);
+            let large =
+                times.map(TooLarge).filter(|_| is_unknown && !message.job.done.contains(&Done::UnifiedMemory));
+            let last = Some(smaller).into_iter();
+            if is_unknown { unified.into_iter().chain(large).chain(last).collect() } else { last.chain(unified).collect() }
         }
         // Memory that others hold doesn't tell why a program makes as much.
         Reason::Results if message.asks_much() => vec![smaller(listing), Processes],
@@ -379,7 +387,8 @@ fn is_random(op_name: &str) -> bool {
 }
 
 fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
-    let is_mapped = listing.allocations.is_empty() && listing.message.product.is_none();
+    let is_mapped =
+        listing.allocations.is_empty() && listing.message.product.as_ref().is_none_or(Product::is_square);
     if let Some(function) = listing.message.job.mapped.clone().filter(|_| is_mapped) {
         return Mapped(function);
     }

@@ -7,7 +7,10 @@ use super::{
 use crate::{
     advice::{
         Recommendation, Target,
-        finding::{Asker, BlockFinding, ElsewhereFinding, Finding, MemoryFinding, RunTimeFinding, Shrink, WholeArray},
+        finding::{
+            Asker, BlockFinding, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink,
+            WholeArray,
+        },
     },
     message::Listing,
 };
@@ -132,6 +135,22 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         return advice;
     }
     let is_trained = message.job.run == Some(Run::Training) && !is_evaluated;
+    // Where changes to listed arrays don't reach, a batch that these show does.
+    let lacks_rest = |piece: &Recommendation| {
+        let finding = &piece.finding;
+        matches!(finding, Finding::Memory(MemoryFinding::LookInside { lacks: MessageLacks::Rest, .. }))
+    };
+    let is_shown = |setting: &Setting| setting.is_of_batch() && is_bound(setting);
+    if let Some(at) = advice.iter().position(lacks_rest).filter(|at| *at > 0)
+        && settings.iter().any(is_shown)
+    {
+        let shrink = Shrink::of(&budget, message.form);
+        let settings = lowered(settings.into_iter().filter(is_shown).collect(), shrink, listing);
+        let accumulation = message.job.accumulation.clone();
+        let finding = MemoryFinding::Settings { settings, shrink, is_trained, is_evaluated, accumulation };
+        advice.insert(at, Recommendation::new(Finding::Memory(finding), Target::Argument, message.framework));
+        return advice;
+    }
     let required = match advice.first_mut().map(|first| &mut first.finding) {
         // Said once, of the settings.
         Some(Finding::Memory(MemoryFinding::LookInside { shrink, .. })) => shrink.take(),
@@ -149,7 +168,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         Some(Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Program | Asker::Array, shrink })) => {
             shrink.take()
         }
-        Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: None, .. })) => None,
+        Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: None, .. } | ElsewhereFinding::TooLarge(_))) => None,
         Some(Finding::Elsewhere(
             ElsewhereFinding::TorchCheckpoint
             | ElsewhereFinding::TorchLess { is_last_of_many: false, .. }

@@ -28,13 +28,18 @@ pub struct Host {
     pub per_unit: Option<PerUnit>,
     /// Whether the text names a conversion of checkpoints.
     pub converts: bool,
+    /// Whether the text tells that higher limits of its memory ended the same.
+    pub is_limit_in_vain: bool,
+    /// Bytes of a program's buffers, by the compiler's report of them.
+    pub program_bytes: Option<u64>,
 }
 
 /// Signs of a conversion of checkpoints: of scripts, and of sentences.
-const CONVERSIONS: [&str; 16] = [
+const CONVERSIONS: [&str; 17] = [
     "onverting a checkpoint",
     "checkpoint_conversion",
     "convert_hf",
+    "to_hf",
     "convert_ckpt",
     "convert_checkpoint",
     "convert_weights",
@@ -67,8 +72,26 @@ impl Host {
             inputs: InputOption::all(log),
             per_unit: PerUnit::of(log),
             converts: CONVERSIONS.iter().any(|sign| log.contains(sign)),
+            is_limit_in_vain: is_limit_in_vain(log),
+            program_bytes: log.lines().filter_map(program_bytes).max(),
         }
     }
+}
+
+/// Whether a sentence tells of an end at a limit, and again at higher ones: `killed at 850 GiB and again at 909 and 940`.
+fn is_limit_in_vain(log: &str) -> bool {
+    const LIMITS: [&str; 5] = ["limit", "request", "memory", "gib", " gb"];
+    const AGAIN: [&str; 5] = ["again at", "also at", "also with", "again with", "whatever the limit"];
+    let lower = tail(log, SEARCHED).to_ascii_lowercase();
+    let has = |sentence: &str, known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
+    let is_told = |sentence: &str| has(sentence, &LIMITS) && has(sentence, &AGAIN) && has(sentence, &["kill", "oom"]);
+    prose::sentences(&lower).any(is_told)
+}
+
+/// The bytes in a line of XLA's report of a program's buffers: `Total bytes used: 240526557204 (224.01GiB)`.
+fn program_bytes(line: &str) -> Option<u64> {
+    let (_, behind) = line.split_once("Total bytes used: ")?;
+    behind[..behind.bytes().take_while(u8::is_ascii_digit).count()].parse().ok()
 }
 
 /// The option that limits a job's or a container's memory, and its value: `--mem`, `200G`; `None` for several values.
@@ -158,6 +181,14 @@ mod tests {
         assert_eq!(of("#SBATCH --gres=gpu:8 --mem=200G --cpus-per-task=64").as_deref(), Some("--mem 200G"));
         assert_eq!(of("docker run -m 16g --gpus all x").as_deref(), Some("-m 16g"));
         assert_eq!((of("python -m 16g"), of("--mem=2G\n--mem=4G"), of("--mem 0"), of("")), (None, None, None, None));
+    }
+
+    #[test]
+    fn limits_and_reports() {
+        assert!(is_limit_in_vain("It is OOM-killed at an 850 GiB request and again at 909 and 940."));
+        assert!(!is_limit_in_vain("it is killed at the limit of 4 GB") && !is_limit_in_vain("again at step 4"));
+        assert_eq!(program_bytes("Total bytes used: 240526557204 (224.01GiB)"), Some(240_526_557_204));
+        assert_eq!((program_bytes("Total bytes used: é"), program_bytes("")), (None, None));
     }
 
     #[test]

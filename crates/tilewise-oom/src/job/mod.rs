@@ -205,6 +205,7 @@ impl Job {
             worked: Worked::of_commit(tail(log, SEARCHED))
                 .or_else(|| Worked::of_revert(&lower))
                 .or_else(|| Worked::of(&lower))
+                .or_else(|| Worked::of_update(tail(log, SEARCHED)))
                 .or_else(|| Worked::of_change(tail(log, SEARCHED)))
                 .or_else(|| Worked::of_option(tail(log, SEARCHED))),
             occasion: prose::occasion(&lower).filter(is_possible),
@@ -262,7 +263,7 @@ fn mapped(log: &str) -> Option<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let is_code = |line: &&str| {
         let is_quoted = line.contains("File \"") || line.contains("op_name") || line.trim_start().starts_with('#');
-        !is_quoted && (line.contains('=') || line.contains("return "))
+        !is_quoted && ["=", "return ", ")("].iter().any(|sign| line.contains(sign))
     };
     tail(log, SEARCHED).lines().filter(is_code).find_map(|line| {
         let (before, behind) = line.split_once("vmap(")?;

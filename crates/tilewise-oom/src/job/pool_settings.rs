@@ -20,6 +20,8 @@ pub struct PoolSettings {
     pub tensorflow_bytes: Option<u64>,
     /// Whether code lets TensorFlow take GPUs: it has their memory grow, and hides none.
     pub lets_tensorflow: bool,
+    /// Whether code imports TensorFlow, and hides no GPU from it.
+    pub imports_tensorflow: bool,
 }
 
 impl PoolSettings {
@@ -31,6 +33,7 @@ impl PoolSettings {
                 Some((name.to_owned(), value.to_owned()))
             })
         };
+        let hides = text.contains("set_visible_devices([]");
         let is_fraction = |value: &(String, String)| value.1.parse::<f64>().is_ok_and(|part| 0.0 < part && part <= 1.0);
         Self {
             fraction: set(|name| name.ends_with("CLIENT_MEM_FRACTION") || name == "PJRT_ALLOCATOR_FRACTION")
@@ -38,7 +41,8 @@ impl PoolSettings {
             is_fraction_in_vain: trials::is_tried(lower, "client_mem_fraction"),
             unpooled: set(|name| name.ends_with("CLIENT_ALLOCATOR")).filter(|(_, value)| value == "platform"),
             tensorflow_bytes: text.lines().filter_map(bytes_of_tensorflow).max(),
-            lets_tensorflow: text.contains("set_memory_growth(") && !text.contains("set_visible_devices([]"),
+            lets_tensorflow: text.contains("set_memory_growth(") && !hides,
+            imports_tensorflow: text.contains("import tensorflow as") && !hides,
         }
     }
 

@@ -17,6 +17,8 @@ pub enum Worked {
         /// The address of its repository, where the version is a commit.
         repository: Option<String>,
     },
+    /// A release of a program, by its name and version.
+    Release(String),
     /// The state before a commit, which a sentence takes back.
     Before(String),
     /// An option, with the value with which it works.
@@ -169,6 +171,23 @@ impl Worked {
         })
     }
 
+    /// The release from which a sentence tells of an update, since when it fails: `After upgrading from Tool v3.0.0 to v3.0.3 it fails.`
+    pub(crate) fn of_update(text: &str) -> Option<Self> {
+        let is_version = |word: &&str| word.matches('.').count() > 0 && versions(word.trim_start_matches('v')).count() == 1;
+        sentences(text).find_map(|sentence| {
+            let lower = sentence.to_ascii_lowercase();
+            let has = |known: &[&str]| known.iter().any(|sign| lower.contains(sign));
+            let is_told = has(&["upgrad", "updat"]) && has(&["fail", "oom", "out of memory", "crash", "leak", "breaks", "broke"]);
+            let words: Vec<&str> = sentence.split_whitespace().map(|word| word.trim_end_matches([',', '.'])).collect();
+            let at = words.iter().position(|word| *word == "from").filter(|_| is_told && !has(&["n't help", "still", "?"]))?;
+            let to = at + words[at..].iter().take(4).position(|word| *word == "to")?;
+            let before = words[at + 1..to].last().filter(|word| is_version(word))?;
+            words.get(to + 1..)?.iter().take(2).find(|word| is_version(word))?;
+            let name: String = words[at + 1..to - 1].join(" ");
+            Some(Self::Release([name.as_str(), before].join(" ").trim().to_owned()))
+        })
+    }
+
     /// The value from which a sentence raises an option, and since then it fails: `We raised --max-num-seqs from 64 to 128, and since
     /// then it dies.`
     pub(crate) fn of_change(text: &str) -> Option<Self> {
@@ -258,6 +277,19 @@ mod tests {
             "é_=é",
             "",
         ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn releases_before_an_update() {
+        let of = |text: &str| match Worked::of_update(text) {
+            Some(Worked::Release(name)) => Some(name),
+            _ => None,
+        };
+        let told = "After upgrading from Tool v3.0.0 to v3.0.3 a large input fails with RESOURCE_EXHAUSTED.";
+        assert_eq!(of(told).as_deref(), Some("Tool v3.0.0"));
+        for none in ["after updating from 3 to 4 it fails", "upgrading from Tool v3.0.0 to v3.0.3", "from to", ""] {
             assert_eq!(of(none), None, "{none}");
         }
     }

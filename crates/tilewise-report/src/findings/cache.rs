@@ -20,6 +20,13 @@ pub(super) fn words(finding: CacheFinding) -> Words {
              memory (`--mem-fraction-static`)",
         )
         .task("Run fewer requests at once (`--max-running-requests`), or use smaller pages"),
+        CacheFinding::Idle => Words::new(
+            "Free the engine's cache of keys and values before its weights are replaced, and make it again afterwards: no request runs meanwhile, and the \
+             cache is the largest part of what it holds. Weights that are put array by array, each in place of the old one, need little more; a smaller \
+             part of the memory for the engine (`--gpu-memory-utilization`) only makes room at the cost of requests",
+        )
+        .task("Free the engine's KV cache before the weights are replaced, and make it anew")
+        .code(None, "llm.sleep(level=1)  # or reset_kv_cache; then the weights; then llm.wake_up(), or reinitialize_kv_cache"),
         CacheFinding::NoPart { server, devices } => Words::new(format!(
             "Divide the model between more devices, or load weights of fewer bits: a larger `{}` leaves programs no memory, a smaller one leaves the \
              cache none. A second, smaller model, as for speculative decoding, takes its part of the same memory",

@@ -35,6 +35,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostShuffle(_)
         | ElsewhereFinding::HostCollection
         | ElsewhereFinding::HostGrowth(_)
+        | ElsewhereFinding::HostProgram(_)
+        | ElsewhereFinding::HostInVain
         | ElsewhereFinding::HostShared
         | ElsewhereFinding::HostCompilation(_)
         | ElsewhereFinding::HostInputs(_)
@@ -140,6 +142,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         .task("If other processes use the device: see what they hold")
         .code(None, PROCESSES),
         ElsewhereFinding::Smaller { largest } => smaller::words(largest.as_ref(), about),
+        ElsewhereFinding::TooLarge(times) => Words::new(format!(
+            "Ask for less than 1/{times} at once, or divide it between more than {times} devices: one request is for more than the device has, so that \
+             nothing else in its memory is the cause. Fewer or smaller samples, rows or tokens make it smaller, as does a narrower type; what it \
+             is made of lies beside it"
+        ))
+        .task(format!("Ask for less than 1/{times} at once, or divide it between more than {times} devices")),
         ElsewhereFinding::NoFailure => Words::new(
             "Change nothing, unless the step is slow or an error follows: what asked, such as a convolution for its workspace or a pool \
              that grows, tries again with less memory. Other processes may hold the rest",
@@ -244,12 +252,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ElsewhereFinding::Whole(WholeArray::Product(product)) if product.is_square() => {
             let size = grouped(product.factors[0]);
             Words::new(format!(
-                "Never make the matrix whole: it has one value for each pair of {size}. Where shapes ({size}, 1) and ({size},) meet by mistake, \
-                 give both the same shape. A diagonal one is a vector to multiply by, one of low rank its factors; of others work through the \
-                 rows in parts, or divide them between devices"
+                "Never make the matrix whole: it has one value for each pair of {size}. A library that makes it, as for neighbours, distances or \
+                 kernels, has options for less: a smaller cutoff, so that cells are used, or blocks. Where shapes ({size}, 1) and ({size},) meet by \
+                 mistake, give both the same shape. A diagonal one is a vector to multiply by, one of low rank its factors; of others work through \
+                 the rows in parts, or divide them between devices"
             ))
-            .task(format!("Never make the matrix of {size} × {size} whole: take rows in parts"))
-            .jax(about, JAX, MAP)
+            .task(format!("Find what makes a value for each pair of {size}, and make fewer at once"))
         }
         ElsewhereFinding::Whole(WholeArray::Product(product)) if product.is_of_records() => {
             let (count, size) = (grouped(product.factors[0]), grouped(product.element_bytes));
@@ -462,7 +470,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let place = match message.machine() {
         Some(UntiledMachine::Host) => "on the host",
         Some(UntiledMachine::Tenstorrent) => "on a Tenstorrent device",
-        Some(UntiledMachine::Unnamed) => "on a device that the message doesn't name",
+        Some(UntiledMachine::Unnamed) if message.job.gpu.is_none() => "on a device that the message doesn't name",
         _ => "on a GPU",
     };
     let (reason, tried) = (message.reason(), tried(message));
@@ -506,14 +514,14 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     }
     let which = match message.machine() {
         // TPUs of before their PJRT plugin ran on XLA's stream executor, too.
-        Some(UntiledMachine::Unnamed) => {
+        Some(UntiledMachine::Unnamed) if message.job.gpu.is_none() => {
             "GPUs, CPUs and old runtimes of TPUs print this: unless it is a TPU, no array is tiled, and padding is not the cause."
         }
         _ if reason == Reason::Killed => "That is a shell's or launcher's word, which gives no reason.",
         // A CPU may be the device.
         Some(UntiledMachine::Host) => "It is the host's memory, not that of a TPU or GPU.",
         // The headline names the GPU.
-        Some(UntiledMachine::Gpu) if headline.contains("GPU") => "",
+        Some(UntiledMachine::Gpu | UntiledMachine::Unnamed) if headline.contains("GPU") => "",
         _ => "This isn't a TPU message.",
     };
     let why = reason::sentence(message);

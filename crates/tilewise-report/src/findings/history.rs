@@ -29,7 +29,18 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 _ => words,
             }
         }
-        RunTimeFinding::Resumed => resumed(about),
+        RunTimeFinding::Resumed { is_of_host: true } => Words::new(
+            "Restore into shapes, not into a state that was made before: a fresh run fits, so that the state which is made and the one that is loaded lie \
+             in the host's memory together, with the buffers of the load. Processes of one host may load one after the other, or in smaller parts",
+        )
+        .task("Restore into shapes, not into a state that is made before: both lie there")
+        .jax(
+            about,
+            "import jax",
+            "shapes = jax.eval_shape(init, key)  # init: your function that makes the state; with a sharding for each array\n\
+             state = restore(path, shapes)  # your call that loads",
+        ),
+        RunTimeFinding::Resumed { .. } => resumed(about),
         RunTimeFinding::TransformedSamples => Words::new(
             "Transform the samples one after the other: what fails is what comes after the sampling, which takes all draws of all chains at once \
              (`jax.vmap`), so that fewer draws or chains help, too",

@@ -129,6 +129,21 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')",
         )
         }
+        ElsewhereFinding::HostProgram(all) => {
+            let all = bytes(*all);
+            Words::new(format!(
+                "Make less at once in the program whose buffers take {all} by the compiler's report: they lie in the host's memory, as those of a program for \
+                 CPUs do. Slices one after the other (`jax.lax.scan`, which adds up their gradients), indices as one flat array, or a narrower type; \
+                 `tilewise audit` of the dumped program says what its peak is made of"
+            ))
+            .task(format!("Make less at once, in slices: the program's buffers take {all}"))
+        }
+        ElsewhereFinding::HostInVain => Words::new(
+            "Find what the host holds twice, or for all processes at once: higher limits ended the same, as the text tells, so that more memory is no step. \
+             A state that is made and one that is loaded into it, copies of what moves to a device, and each process's own buffers count",
+        )
+        .task("Find what is held twice: higher limits ended the same")
+        .code(None, "ps aux --sort=-rss | head  # which processes, and how much each"),
         ElsewhereFinding::HostShared => Words::new(
             "Pin or share less of the host's memory: most of what the process held is counted as shared, which are pinned arrays, as of offloading, \
              and `/dev/shm`, as of loaders' workers. Blocks of pinned memory may be rounded up, PyTorch's to powers of two, and swap doesn't \

@@ -86,6 +86,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             let by = if to.is_some() { "by the error's figures" } else { "as the error says" };
             Words::new(format!("{verb} `{}`{now}, {by}", told.name))
         }
+        RunTimeFinding::Worked { worked: Worked::Release(release), .. } => Words::new(format!(
+            "Take {release} again, from which the text tells of an update, or one newer than that, and tell its authors: whatever is equal with \
+             both, such as the input and the device, isn't the cause"
+        ))
+        .task(format!("Take {release} again, or a newer one than fails")),
         RunTimeFinding::Worked { worked: Worked::Option { name, value }, .. } => Words::new(format!(
             "Keep `{name}={value}`, with which it works as the text says, and tell the authors of the other value's code what it holds: whatever is \
              equal in both runs, such as the sizes of model and batch, isn't the cause"
@@ -104,7 +109,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         .code(None, history::install(package, version, repository.as_deref(), *machine)),
         RunTimeFinding::OptimizerState { .. }
         | RunTimeFinding::Repeated
-        | RunTimeFinding::Resumed
+        | RunTimeFinding::Resumed { .. }
         | RunTimeFinding::TransformedSamples => history::words(finding, about),
         RunTimeFinding::ClosedOver => Words::new(
             "Pass the array as an argument: one that a compiled function closes over is a constant of its program, which the host copies \
@@ -277,6 +282,12 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             "state = jax.jit(init, out_shardings=shardings)(key)  # init: your function that makes them\n\
              # JAX_PLATFORMS=cpu where they are only converted",
         ),
+        Asker::Conversion => Words::new(
+            "Convert on the host: weights are only read and written, for which no device is needed, and one device has to hold all of them here. The host \
+             needs room for the weights, and for a second copy in the other format",
+        )
+        .task("Convert on the host: one device holds all weights here")
+        .code(None, "export JAX_PLATFORMS=cpu  # or the script's own option, such as --cpu; PyTorch: device='cpu'"),
         Asker::Division => Words::new(
             "Make the array in its parts: one device makes it whole, and holds it beside its part until it is divided. A function that is \
              compiled with `out_shardings` makes on each device its own part; an array of NumPy's is divided on the host",

@@ -45,6 +45,8 @@ pub enum ElsewhereFinding {
         /// Its largest buffer, if the message lists any.
         largest: Option<LargestBuffer>,
     },
+    /// One request is for more than the device has, which is at least this number of times too small.
+    TooLarge(u64),
     /// Most listed bytes are of floats of 64 bits.
     Doubles,
     /// No failure: the caller does without the memory.
@@ -74,6 +76,10 @@ pub enum ElsewhereFinding {
     TorchRank(u64),
     /// Each step leaves something in the host's memory, most of it at this rise.
     HostGrowth(Option<Rise>),
+    /// A program's buffers take as many bytes of the host's, by the compiler's own report.
+    HostProgram(u64),
+    /// The host's memory ran out whatever its limit, as the text tells.
+    HostInVain,
     /// Most of what a process of the host held is shared or pinned.
     HostShared,
     /// The text tells of a compilation, which takes the host's memory itself.
@@ -289,10 +295,13 @@ impl ElsewhereFinding {
             | Self::Pinned => Change::None,
             Self::SmallerWorkspace
             | Self::SmallerOperand { .. }
+            | Self::TooLarge(_)
             | Self::TorchLess { .. }
             | Self::Whole(_)
             | Self::Mapped(_)
             | Self::HostState(_)
+            | Self::HostProgram(_)
+            | Self::HostInVain
             | Self::HostShared
             | Self::HostCompilation(_)
             | Self::HostInputs(_)

@@ -246,7 +246,10 @@ pub enum RunTimeFinding {
     /// Earlier attempts in the same process may hold memory.
     Repeated,
     /// A job fits when it is fresh, and fails once it goes on from a checkpoint.
-    Resumed,
+    Resumed {
+        /// Whether the host's memory ran out.
+        is_of_host: bool,
+    },
     /// Samples of all chains are transformed at once, after they were drawn.
     TransformedSamples,
     /// A compiled function closes over an array, which is a constant of its program.
@@ -291,6 +294,8 @@ pub enum Asker {
     Server(Server),
     /// Functions that make weights or a state.
     Weights,
+    /// A script that converts weights, on a device.
+    Conversion,
     /// A line that makes an array whole and divides it.
     Division,
     /// Functions that load weights or a state.
@@ -397,6 +402,8 @@ pub enum CacheFinding {
     LongRequests(Option<u64>),
     /// The running requests fill the cache.
     Full,
+    /// The cache stays while the weights are replaced, and no request runs.
+    Idle,
     /// A larger part of the memory leaves no room for programs, a smaller one none for the cache.
     NoPart {
         /// The server.
@@ -450,6 +457,9 @@ impl MemoryFinding {
 impl Asker {
     /// The origin of a request while weights are made or loaded.
     pub(crate) fn of_weights(message: &Message) -> Option<Self> {
+        if message.job.host.converts && !message.job.has_run && message.server.is_none() {
+            return Some(Self::Conversion);
+        }
         match (message.occasion()?, message.server) {
             (Occasion::Load | Occasion::Weights, Some(server)) => {
                 let devices = message.job.serving.devices;
@@ -492,7 +502,7 @@ impl RunTimeFinding {
             Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } | Self::Kept(_) => Change::Free,
             Self::ServerRoom { .. } | Self::Told { .. } => Change::Limit,
             Self::Worked { .. } => Change::None,
-            Self::Repeated | Self::Resumed => Change::Free,
+            Self::Repeated | Self::Resumed { .. } => Change::Free,
             Self::TransformedSamples => Change::Chunk,
             Self::ClosedOver => Change::Free,
             Self::LongInput { .. } => Change::Chunk,

@@ -175,6 +175,7 @@ impl Finding {
             | Self::FrozenState(_)
             | Self::Repeated(_)
             | Self::OneHotSlots(_) => Change::Free,
+            Self::Cache(CacheFinding::Idle) => Change::Free,
             Self::SampleGradients(_) => Change::Batch,
             Self::WidePredicates | Self::ConvertedArguments(_) | Self::WideState(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),
