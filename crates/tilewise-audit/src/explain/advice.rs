@@ -13,8 +13,8 @@ use crate::{
     message::Listing,
 };
 use tilewise_oom::{
-    Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Reason, Run, Section, Server,
-    Told, Way,
+    Budget, Done, Form, Framework, Kept, Level, Message, Occasion, OomVerdict, PrintedSize, Reason, Run, Section,
+    Server, Told, Way,
 };
 
 /// Smaller sizes stand for too much else.

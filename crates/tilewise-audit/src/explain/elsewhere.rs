@@ -208,7 +208,14 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             // A job that keeps each part, or a data set, grows, too.
             let growth = growth.filter(|_| per_unit.is_none() && inputs.is_none());
             let program = host.program_bytes.filter(|_| occasion.is_none()).map(HostProgram);
-            let first = program.into_iter().chain(per_unit).chain(converted).chain(inputs).chain(growth).chain(shared).chain(compiled);
+            let first = program
+                .into_iter()
+                .chain(per_unit)
+                .chain(converted)
+                .chain(inputs)
+                .chain(growth)
+                .chain(shared)
+                .chain(compiled);
             first.chain(shuffled).chain(workers).chain(found).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
@@ -248,10 +255,13 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let is_unknown = matches!(smaller, Smaller { largest: None, .. });
             let times = message.used.as_ref().zip(message.device_bytes());
             let times = times.map(|(asked, all)| asked.bytes().div_ceil(all.max(1))).filter(|times| *times > 1);
-            let large =
-                times.map(TooLarge).filter(|_| is_unknown && !message.job.done.contains(&Done::UnifiedMemory));
+            let large = times.map(TooLarge).filter(|_| is_unknown && !message.job.done.contains(&Done::UnifiedMemory));
             let last = Some(smaller).into_iter();
-            if is_unknown { unified.into_iter().chain(large).chain(last).collect() } else { last.chain(unified).collect() }
+            if is_unknown {
+                unified.into_iter().chain(large).chain(last).collect()
+            } else {
+                last.chain(unified).collect()
+            }
         }
         // Memory that others hold doesn't tell why a program makes as much.
         Reason::Results if message.asks_much() => vec![smaller(listing), Processes],
@@ -387,8 +397,7 @@ fn is_random(op_name: &str) -> bool {
 }
 
 fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
-    let is_mapped =
-        listing.allocations.is_empty() && listing.message.product.as_ref().is_none_or(Product::is_square);
+    let is_mapped = listing.allocations.is_empty() && listing.message.product.as_ref().is_none_or(Product::is_square);
     if let Some(function) = listing.message.job.mapped.clone().filter(|_| is_mapped) {
         return Mapped(function);
     }

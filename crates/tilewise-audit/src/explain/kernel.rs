@@ -33,9 +33,9 @@ fn sparse_core(message: &Message) -> SparseCoreProgram {
     let collective = COLLECTIVES.into_iter().find(|operation| name.starts_with(operation));
     // XLA calls the result of a program so.
     let named = || if name.starts_with("result") { None } else { Some(name.split('.').next().unwrap_or(name)) };
-    collective.map(SparseCoreProgram::Collective).unwrap_or_else(|| {
-        named().map_or(SparseCoreProgram::Unknown, |name| SparseCoreProgram::Named(name.to_owned()))
-    })
+    collective
+        .map(SparseCoreProgram::Collective)
+        .unwrap_or_else(|| named().map_or(SparseCoreProgram::Unknown, |name| SparseCoreProgram::Named(name.to_owned())))
 }
 
 pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommendation> {

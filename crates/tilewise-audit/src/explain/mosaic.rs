@@ -48,7 +48,10 @@ fn lowering(facts: &Facts) -> MosaicFinding {
         MosaicFinding::MatmulShape { short: operation.map(short_dimensions).unwrap_or_default() }
     } else if VERSIONS.iter().any(|sign| what.contains(sign)) {
         MosaicFinding::Versions
-    } else if what.is_empty() || operation.and_then(operation_name).is_some() || ARRAYS.iter().any(|sign| what.contains(sign)) {
+    } else if what.is_empty()
+        || operation.and_then(operation_name).is_some()
+        || ARRAYS.iter().any(|sign| what.contains(sign))
+    {
         let texts = [what, operation.unwrap_or_default()];
         let vectors: Vec<(usize, &str)> = texts.into_iter().flat_map(vectors).collect();
         let has = |is: fn(&(usize, &str)) -> bool| (!vectors.is_empty()).then(|| vectors.iter().any(is));

@@ -114,7 +114,9 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     };
     // The rows of a server's program on a SparseCore are its tokens.
     let is_of_tokens = |piece: &Recommendation| matches!(piece.finding, Finding::Block(BlockFinding::SparseCore(_)));
-    if advice.first().is_some_and(is_of_tokens) && let Some(server) = message.server {
+    if advice.first().is_some_and(is_of_tokens)
+        && let Some(server) = message.server
+    {
         let of_tokens = |setting: &&Setting| setting.is_option(server.tokens_flag());
         let shrink = Shrink::of(&budget, message.form);
         let settings = lowered(settings.iter().filter(of_tokens).cloned().collect(), shrink, listing);
@@ -168,7 +170,9 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         Some(Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Program | Asker::Array, shrink })) => {
             shrink.take()
         }
-        Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: None, .. } | ElsewhereFinding::TooLarge(_))) => None,
+        Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: None, .. } | ElsewhereFinding::TooLarge(_))) => {
+            None
+        }
         Some(Finding::Elsewhere(
             ElsewhereFinding::TorchCheckpoint
             | ElsewhereFinding::TorchLess { is_last_of_many: false, .. }

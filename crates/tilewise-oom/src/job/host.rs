@@ -28,6 +28,8 @@ pub struct Host {
     pub per_unit: Option<PerUnit>,
     /// Whether the text names a conversion of checkpoints.
     pub converts: bool,
+    /// Whether the job is a script that converts weights, by the name of its file.
+    pub is_converter: bool,
     /// Whether the text tells that higher limits of its memory ended the same.
     pub is_limit_in_vain: bool,
     /// Bytes of a program's buffers, by the compiler's report of them.
@@ -35,11 +37,10 @@ pub struct Host {
 }
 
 /// Signs of a conversion of checkpoints: of scripts, and of sentences.
-const CONVERSIONS: [&str; 17] = [
+const CONVERSIONS: [&str; 16] = [
     "onverting a checkpoint",
     "checkpoint_conversion",
     "convert_hf",
-    "to_hf",
     "convert_ckpt",
     "convert_checkpoint",
     "convert_weights",
@@ -72,10 +73,21 @@ impl Host {
             inputs: InputOption::all(log),
             per_unit: PerUnit::of(log),
             converts: CONVERSIONS.iter().any(|sign| log.contains(sign)),
+            is_converter: is_converter(log),
             is_limit_in_vain: is_limit_in_vain(log),
             program_bytes: log.lines().filter_map(program_bytes).max(),
         }
     }
+}
+
+/// Whether a text runs a script with the name of a conversion: `python ./to_hf_weights.py`, `File "convert_checkpoint.py"`.
+fn is_converter(log: &str) -> bool {
+    let is_quote = |c: char| "\"'`,:()".contains(c);
+    tail(log, SEARCHED).split_whitespace().map(|word| word.trim_matches(is_quote)).any(|path| {
+        let name = path.rsplit('/').next().unwrap_or(path).strip_suffix(".py");
+        let is_own = !["site-packages", "dist-packages"].iter().any(|folder| path.contains(folder));
+        is_own && name.is_some_and(|name| ["convert", "to_hf", "_to_"].iter().any(|sign| name.contains(sign)))
+    })
 }
 
 /// Whether a sentence tells of an end at a limit, and again at higher ones: `killed at 850 GiB and again at 909 and 940`.
@@ -186,6 +198,8 @@ mod tests {
     #[test]
     fn limits_and_reports() {
         assert!(is_limit_in_vain("It is OOM-killed at an 850 GiB request and again at 909 and 940."));
+        assert!(is_converter("python ./to_hf_weights.py --x") && is_converter("File \"a/convert_ckpt.py\", line 3"));
+        assert!(!is_converter("File \"site-packages/convert.py\"") && !is_converter("a converter in train.py"));
         assert!(!is_limit_in_vain("it is killed at the limit of 4 GB") && !is_limit_in_vain("again at step 4"));
         assert_eq!(program_bytes("Total bytes used: 240526557204 (224.01GiB)"), Some(240_526_557_204));
         assert_eq!((program_bytes("Total bytes used: é"), program_bytes("")), (None, None));

@@ -173,13 +173,18 @@ impl Worked {
 
     /// The release from which a sentence tells of an update, since when it fails: `After upgrading from Tool v3.0.0 to v3.0.3 it fails.`
     pub(crate) fn of_update(text: &str) -> Option<Self> {
-        let is_version = |word: &&str| word.matches('.').count() > 0 && versions(word.trim_start_matches('v')).count() == 1;
+        let is_version =
+            |word: &&str| word.matches('.').count() > 0 && versions(word.trim_start_matches('v')).count() == 1;
         sentences(text).find_map(|sentence| {
             let lower = sentence.to_ascii_lowercase();
             let has = |known: &[&str]| known.iter().any(|sign| lower.contains(sign));
-            let is_told = has(&["upgrad", "updat"]) && has(&["fail", "oom", "out of memory", "crash", "leak", "breaks", "broke"]);
+            let is_told =
+                has(&["upgrad", "updat"]) && has(&["fail", "oom", "out of memory", "crash", "leak", "breaks", "broke"]);
             let words: Vec<&str> = sentence.split_whitespace().map(|word| word.trim_end_matches([',', '.'])).collect();
-            let at = words.iter().position(|word| *word == "from").filter(|_| is_told && !has(&["n't help", "still", "?"]))?;
+            let at = words
+                .iter()
+                .position(|word| *word == "from")
+                .filter(|_| is_told && !has(&["n't help", "still", "?"]))?;
             let to = at + words[at..].iter().take(4).position(|word| *word == "to")?;
             let before = words[at + 1..to].last().filter(|word| is_version(word))?;
             words.get(to + 1..)?.iter().take(2).find(|word| is_version(word))?;
@@ -196,8 +201,10 @@ impl Worked {
         sentences(text).find_map(|sentence| {
             let lower = sentence.to_ascii_lowercase();
             let has = |known: &[&str]| known.iter().any(|sign| lower.contains(sign));
-            let is_told = has(&RAISED) && (has(&SINCE) || has(&BAD)) && !has(&["n't help", "not help", "still", "same", "?"]);
-            let words: Vec<&str> = sentence.split_whitespace().map(|word| word.trim_matches(['`', ',', '.', ')', '('])).collect();
+            let is_told =
+                has(&RAISED) && (has(&SINCE) || has(&BAD)) && !has(&["n't help", "not help", "still", "same", "?"]);
+            let words: Vec<&str> =
+                sentence.split_whitespace().map(|word| word.trim_matches(['`', ',', '.', ')', '('])).collect();
             let mut places = words.windows(5).filter(|near| is_told && near[1] == "from" && near[3] == "to");
             let [name, _, from, _, to] = places.next()? else { return None };
             let (name, from, to) = (*name, from.parse::<f64>().ok()?, to.parse::<f64>().ok()?);
@@ -211,9 +218,24 @@ impl Worked {
     /// is a bound that the writer knows.
     pub(crate) fn of_option(text: &str) -> Option<Self> {
         const WITH: [&str; 6] = ["with", "setting", "using", "set", "when", "disabling"];
-        const FLAT: [&str; 7] = ["flat", "goes away", "go away", "disappears", "is gone", "stays constant", "is stable"];
+        const FLAT: [&str; 7] =
+            ["flat", "goes away", "go away", "disappears", "is gone", "stays constant", "is stable"];
         const DENIED: [&str; 15] = [
-            "n't", "not ", "no difference", "no effect", " but ", "only", "until", "small", "still", "same", "would", "should", "?", " if ", "except",
+            "n't",
+            "not ",
+            "no difference",
+            "no effect",
+            " but ",
+            "only",
+            "until",
+            "small",
+            "still",
+            "same",
+            "would",
+            "should",
+            "?",
+            " if ",
+            "except",
         ];
         sentences(text).find_map(|sentence| {
             let lower = sentence.to_ascii_lowercase();

@@ -541,7 +541,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let told = format!("{which}{} {why}", product.unwrap_or_default());
     let told = match told.trim() {
         "" if !message.entries.is_empty() => "The message lists the largest arrays.",
-        "" if message.pool_and_need().is_some() => "What is in use and what is asked for are more than the pool may have.",
+        "" if message.pool_and_need().is_some() => {
+            "What is in use and what is asked for are more than the pool may have."
+        }
         "" => NOT_TOLD,
         told => told,
     };

@@ -457,7 +457,7 @@ impl MemoryFinding {
 impl Asker {
     /// The origin of a request while weights are made or loaded.
     pub(crate) fn of_weights(message: &Message) -> Option<Self> {
-        if message.job.host.converts && !message.job.has_run && message.server.is_none() {
+        if message.job.host.is_converter && !message.job.has_run && message.server.is_none() {
             return Some(Self::Conversion);
         }
         match (message.occasion()?, message.server) {
