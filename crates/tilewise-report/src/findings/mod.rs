@@ -56,6 +56,7 @@ mod stacked_steps;
 mod statistics;
 mod together;
 mod warning;
+mod whole_array;
 mod words;
 
 pub(crate) use chunk::{TakenGradient, gradient_in_parts};
