@@ -140,7 +140,7 @@ fn of_cut_shapes(evidence: &dyn Evidence) -> Option<Proposal> {
     let kept: Vec<&Allocation> = message.temporaries.iter().copied().filter(is_kept).collect();
     let largest = *kept.iter().max_by_key(|row| row.taken_bytes())?;
     let held = total(kept.iter().copied(), Allocation::taken_bytes);
-    let finding = Finding::KeptByLoop(KeptByLoop { is_checkpointed: is_recomputed(&largest.op_name()), ..UNTOLD });
+    let finding = Finding::KeptByLoop(KeptByLoop { is_checkpointed: is_recomputed(largest.op_name()), ..UNTOLD });
     let proposal = Proposal::new(finding, Target::Value, AdvisedArray::of_row(largest)).bound();
     Some(proposal.extrapolated(evidence, held, Listed::Bytes))
 }
