@@ -33,7 +33,7 @@ impl Message {
             None if self.memory_space.as_deref() == Some("hbm") => LARGEST_TPU,
             _ => return None,
         };
-        // What is free at run time isn't all that there is.
+        // Free memory at run time is a part of all.
         let is_of_compiler = matches!(self.verdict(), OomVerdict::Size | OomVerdict::Padding | OomVerdict::Arguments)
             && self.form != Form::RunTime;
         let limit = self.limit.as_ref().filter(|_| is_of_compiler).map(PrintedSize::bytes);

@@ -1,10 +1,10 @@
-//! What a text tells to work beside what fails: a version of a package, the state before a commit, an option.
+//! The versions, commits and options with which a text tells that a job works.
 
 use super::pool_settings::assigned;
 use crate::prose::{sentences, words};
 use crate::text::word;
 
-/// What a text tells to work, where something else fails.
+/// A version, a commit or an option with which a job works, where another one fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Worked {

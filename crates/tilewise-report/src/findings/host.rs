@@ -139,7 +139,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             .task(format!("Make less at once, in slices: the program's buffers take {all}"))
         }
         ElsewhereFinding::HostInVain => Words::new(
-            "Find what the host holds twice, or for all processes at once: higher limits ended the same, as the text tells, so that more memory is no step. \
+            "Find what the host holds twice, or for all processes at once: higher limits ended the same, as the text tells, so that more memory doesn't help. \
              A state that is made and one that is loaded into it, copies of what moves to a device, and each process's own buffers count",
         )
         .task("Find what is held twice: higher limits ended the same")
