@@ -37,7 +37,7 @@ impl Message {
         let is_of_compiler = matches!(self.verdict(), OomVerdict::Size | OomVerdict::Padding | OomVerdict::Arguments)
             && self.form != Form::RunTime;
         let limit = self.limit.as_ref().filter(|_| is_of_compiler).map(PrintedSize::bytes);
-        // A smaller limit is none of a device's.
+        // Every device's limit is larger.
         let room = limit.or_else(|| self.device_bytes()).map_or(largest, |room| room.max(LEAST));
         let total = self.usage.as_ref().map(|usage| usage.total.bytes());
         let needed = total.max(self.used.as_ref().map(PrintedSize::bytes))?;
