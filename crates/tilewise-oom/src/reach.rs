@@ -50,7 +50,7 @@ impl Message {
     /// ```
     /// use tilewise_oom::Message;
     ///
-    /// let text = "cuMemAllocAsync failed to allocate 3221225472 bytes: RESOURCE_EXHAUSTED: CUDA_ERROR_OUT_OF_MEMORY\nStats: Limit: 8589934592   InUse: 6442450944";
+    /// let text = "cuMemAllocAsync failed to allocate 3221225472 bytes: RESOURCE_EXHAUSTED: CUDA_ERROR_OUT_OF_MEMORY\nStats: Limit: 8589934592   InUse: 6442450944 bytes";
     /// assert_eq!(Message::parse(text)?.pool_and_need(), Some([9 << 30, 8 << 30]));
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
