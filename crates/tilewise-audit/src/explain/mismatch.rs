@@ -5,7 +5,7 @@ use crate::advice::{
     finding::{Finding, MismatchFinding},
 };
 use tilewise::{
-    Shape,
+    ElementType, Shape,
     tpu::{self, Generation},
 };
 use tilewise_oom::{Framework, Message, PrintedSize};
@@ -28,12 +28,12 @@ pub struct Mismatch {
 pub enum MismatchCause {
     /// Only the layouts differ.
     Layout,
-    /// Only the types differ; whether one is twice as wide.
+    /// Only the types differ; whether one is the other's type of 64 bits.
     Type(bool),
     /// The dimensions differ.
     Dimensions,
-    /// The types named in the message differ.
-    NamedType,
+    /// The types named in the message differ; whether one is the other's type of 64 bits.
+    NamedType(bool),
     /// The memories named in the message differ.
     Memory,
     /// One takes twice the bytes of the other.
@@ -63,13 +63,16 @@ pub(super) fn mismatch(message: &Message) -> Mismatch {
             if same_bounds && wanted == given && expected.layout() != actual.layout() {
                 MismatchCause::Layout
             } else if same_bounds && wanted != given {
-                let (wide, narrow) = (wanted.bits().max(given.bits()), wanted.bits().min(given.bits()));
-                MismatchCause::Type(wide == 2 * narrow)
+                MismatchCause::Type(are_of_x64(wanted, given))
             } else {
                 MismatchCause::Dimensions
             }
         }
-        _ if both("expected_type", "actual_type") => MismatchCause::NamedType,
+        _ if both("expected_type", "actual_type") => {
+            // `F64`, `float64`: of two types one has 64 bits.
+            let is_wide = |name| facts.text(name).is_some_and(|name| name.ends_with("64"));
+            MismatchCause::NamedType(is_wide("expected_type") != is_wide("actual_type"))
+        }
         _ if both("expected_space", "actual_space") => MismatchCause::Memory,
         _ => by_sizes(message),
     };
@@ -82,12 +85,14 @@ impl Mismatch {
         let facts = &message.facts;
         let finding = match self.cause {
             MismatchCause::Layout => MismatchFinding::OtherLayout,
-            MismatchCause::Type(_) => {
+            MismatchCause::Type(is_of_x64) => {
                 let wanted = self.expected.as_ref().and_then(Shape::element_type);
-                MismatchFinding::OtherType(wanted.map(|wanted| wanted.to_string()).unwrap_or_default())
+                let wanted = wanted.map(|wanted| wanted.to_string()).unwrap_or_default();
+                MismatchFinding::OtherType { wanted, is_of_x64 }
             }
-            MismatchCause::NamedType => {
-                MismatchFinding::OtherType(facts.text("expected_type").unwrap_or_default().to_lowercase())
+            MismatchCause::NamedType(is_of_x64) => {
+                let wanted = facts.text("expected_type").unwrap_or_default().to_lowercase();
+                MismatchFinding::OtherType { wanted, is_of_x64 }
             }
             MismatchCause::Memory => {
                 MismatchFinding::OtherMemory(facts.text("expected_space").unwrap_or_default().to_owned())
@@ -96,6 +101,12 @@ impl Mismatch {
         };
         Recommendation::new(Finding::Mismatch(finding), Target::Argument, Some(Framework::Jax))
     }
+}
+
+/// Whether `jax_enable_x64` makes one type the other.
+fn are_of_x64(one: ElementType, other: ElementType) -> bool {
+    let (wide, narrow) = (one.bits().max(other.bits()), one.bits().min(other.bits()));
+    one.kind() == other.kind() && wide >= 64 && wide == 2 * narrow
 }
 
 /// The cause if only sizes are known.

@@ -1,7 +1,7 @@
 //! An argument that is not what the program was compiled for (E0102).
 
 use super::{Words, code::JAX};
-use crate::style::bytes;
+use crate::{shape::packing::jax_name, style::bytes};
 use tilewise::{ArrayShape, Shape};
 use tilewise_audit::{Mismatch, MismatchCause, recommendation::finding::MismatchFinding};
 use tilewise_oom::Message;
@@ -12,7 +12,16 @@ pub(super) fn words(finding: &MismatchFinding) -> Words {
             "Put the arguments in the layouts that the program was compiled for; or compile again with the layout that they have",
         )
         .code(JAX, "compiled = step.lower(*args).compile()\nargs = jax.device_put(args, compiled.input_formats[0])"),
-        MismatchFinding::OtherType(wanted) => Words::new(format!(
+        MismatchFinding::OtherType { wanted, is_of_x64: false } => Words::new(format!(
+            "Pass this array as {wanted}, which the program was compiled for; or compile (or export) again for the type that it has now"
+        ))
+        .code(
+            JAX,
+            format!(
+                "x = x.astype('{}')  # or lower and compile again with x as it is",
+                wanted.parse().map_or_else(|_| wanted.clone(), jax_name)
+            ),
+        ),        MismatchFinding::OtherType { wanted, .. } => Words::new(format!(
             "Set `jax_enable_x64` once, before the first array is made, and make this array again as {wanted}"
         ))
         .code(JAX, "jax.config.update('jax_enable_x64', True)  # or False: first of all\njax.clear_caches()"),
@@ -59,12 +68,12 @@ fn cause(message: &Message, mismatch: &Mismatch) -> String {
             let sides = mismatch.expected.as_ref().and_then(Shape::as_array).zip(mismatch.actual.as_ref().and_then(Shape::as_array));
             sides.map(|(expected, actual)| layouts(expected, actual)).unwrap_or_default()
         }
-        MismatchCause::Type(is_twice) => {
-            let why = if is_twice {
+        MismatchCause::Type(is_of_x64) => {
+            let why = if is_of_x64 {
                 "one type is twice as wide as the other: `jax_enable_x64` changed while this array, or the compiled program, was \
                  kept"
             } else {
-                "the element types differ"
+                "a cast changed since, such as that of a checkpoint"
             };
             let [wanted, given] = [&mismatch.expected, &mismatch.actual].map(|shape| element(shape).unwrap_or_default());
             format!("Compiled for {wanted}, called with {given}: {why}.")
@@ -74,10 +83,11 @@ fn cause(message: &Message, mismatch: &Mismatch) -> String {
              topology."
                 .to_owned()
         }
-        MismatchCause::NamedType => format!(
-            "Compiled for {}, called with {}: `jax_enable_x64` changed, or a cast is missing, since the program was compiled.",
+        MismatchCause::NamedType(is_of_x64) => format!(
+            "Compiled for {}, called with {}: {}, since the program was compiled.",
             text("expected_type"),
-            text("actual_type")
+            text("actual_type"),
+            if is_of_x64 { "`jax_enable_x64` changed, or a cast is missing" } else { "a cast changed" }
         ),
         MismatchCause::Memory => format!(
             "The argument lies in `{}` memory, and was compiled for `{}`.",

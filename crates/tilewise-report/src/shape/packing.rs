@@ -112,7 +112,7 @@ impl Rows {
 }
 
 /// JAX's name of a type: `bfloat16`, `uint32`, `float8_e4m3fn`.
-fn jax_name(element_type: ElementType) -> String {
+pub(crate) fn jax_name(element_type: ElementType) -> String {
     let (name, bits) = (element_type.name(), element_type.bits());
     match element_type.kind() {
         ElementKind::Signed => format!("int{bits}"),

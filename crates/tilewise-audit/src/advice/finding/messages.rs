@@ -351,7 +351,12 @@ pub enum MismatchFinding {
     /// It lies in another layout.
     OtherLayout,
     /// It doesn't have this type.
-    OtherType(String),
+    OtherType {
+        /// The type that it was compiled for.
+        wanted: String,
+        /// Whether `jax_enable_x64` makes one type the other.
+        is_of_x64: bool,
+    },
     /// It isn't in this memory.
     OtherMemory(String),
     /// It has other dimensions, or the difference is unknown.
