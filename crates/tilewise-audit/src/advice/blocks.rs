@@ -379,7 +379,7 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
         let mut joined: Vec<SourceLine> = met.collect();
         joined.sort_by(|one, other| one.place().cmp(&other.place()));
         joined.dedup_by(|one, other| one.place() == other.place());
-        // More lines are another algorithm, and lines that nobody knows can't be rewritten.
+        // More lines are another algorithm, and unknown lines can't be rewritten.
         if joined.len() > MOST_JOINED || joined.is_empty() != self.met.is_empty() || has_gradient && !joined.is_empty()
         {
             return None;
