@@ -118,7 +118,7 @@ fn blocks_in<'m>(
 }
 
 /// Whether only operations of an array's own computation read it.
-pub(super) fn is_read_here(program: &ProgramModel<'_>, position: Position) -> bool {
+fn is_read_here(program: &ProgramModel<'_>, position: Position) -> bool {
     let flow = program.flow;
     let body = flow[flow.op_at(position)].body;
     let is_here = |found: Use| match found {

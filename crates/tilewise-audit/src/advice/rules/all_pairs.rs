@@ -3,7 +3,7 @@
 
 use crate::{
     advice::{
-        blocks::{blocks_of, is_read_here},
+        blocks::blocks_of,
         change::Target,
         evidence::Evidence,
         finding::{AllPairs, Finding},
@@ -113,7 +113,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let finding = AllPairs { rows, columns, blocks: BLOCKS, has_gradient: program.has_gradient };
     let proposal = Proposal::new(Finding::AllPairs(finding), Target::Value, program.advised(largest)).bound();
     // Rows that a later loop looks up stay.
-    let in_blocks = alike().filter(|array| is_read_here(program, array.position));
+    let in_blocks = alike().filter(|array| !is_looked_up(program, array));
     let proposal = proposal.at_most(in_blocks.map(|array| (array.buffer, array.bytes / BLOCKS)));
     // Rows that are known to need no other one come first.
     let freed = |proposal: &Proposal| program.total_bytes.saturating_sub(program.total_with([&proposal.buffers]));
@@ -121,6 +121,18 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let as_much = |other: &Proposal| Some(freed(other)).filter(|freed| *freed >= all - all / AS_MUCH);
     let known = if of_scores.is_none() { blocks_of(program, largest, as_much) } else { None };
     Some(known.map_or(proposal, |(_, known)| known))
+}
+
+/// Whether the steps of a loop pick rows of an array that is made before it.
+fn is_looked_up(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
+    let picks = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::DynamicSlice | Opcode::Gather);
+    program.flow.readers(array.position).any(|found| match found {
+        Use::Read(op) => program
+            .flow
+            .instruction(op)
+            .is_some_and(|reader| reader.computation() != array.instruction.computation() && any_fused(&reader, picks)),
+        _ => false,
+    })
 }
 
 /// The axes that an array has twice.
