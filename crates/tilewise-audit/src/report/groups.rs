@@ -187,9 +187,12 @@ fn bare(row: &PeakRow) -> String {
     row.shape.without_layout().to_string()
 }
 
-/// The sizes of an array's dimensions, sorted.
+/// The sizes of an array's dimensions, sorted; large ones in whole lanes, as windows of several widths leave a few elements each.
 fn dimensions(row: &PeakRow) -> Vec<u64> {
-    let mut all: Vec<u64> = row.named_dimensions().into_iter().map(|(_, size)| size).collect();
+    const LARGE: u64 = 1024;
+    const LANES: u64 = 128;
+    let in_lanes = |size: u64| if size >= LARGE { size.div_ceil(LANES).saturating_mul(LANES) } else { size };
+    let mut all: Vec<u64> = row.named_dimensions().into_iter().map(|(_, size)| in_lanes(size)).collect();
     all.sort_unstable();
     all
 }
