@@ -9,7 +9,9 @@ use super::{
     program::{LiveArray, ProgramModel},
     rule::Proposal,
 };
-use crate::program::{Carry, SourceLine, elements, is_backward, is_of_directions, name, op_name, scores, source_line};
+use crate::program::{
+    Carry, SourceLine, bounds, elements, is_backward, is_of_directions, name, op_name, ranks_rows, scores, source_line,
+};
 use foldhash::{HashMap, HashSet};
 use std::cmp::Reverse;
 use tilewise::Shape;
@@ -18,7 +20,7 @@ use tilewise_hlo::{
     dataflow::{Axes, AxisId, Event, EventKind, FactorKind, Position, Reached, Use},
 };
 
-/// The array matters from this part of the program's bytes on.
+/// The largest arrays matter from this part of the program's bytes on.
 const MUCH: u64 = 8;
 /// Most blocks: what remains of a sixteenth is seldom the largest.
 const BLOCKS: u64 = 16;
@@ -48,10 +50,12 @@ pub(super) fn blocks(
     let most = large.first()?.bytes;
     // Scores are for kernels of attention.
     let scores = scores(program.module, 1);
-    if most < program.total_bytes / MUCH || scores.contains_key(&large[0].elements()) {
+    large.retain(|array| array.bytes > most / 2);
+    let bytes = large.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
+    if bytes < program.total_bytes / MUCH || scores.contains_key(&large[0].elements()) {
         return None;
     }
-    large.retain(|array| array.bytes > most / 2 && is_read_here(program, array.position));
+    large.retain(|array| is_read_here(program, array.position));
     let mut areas: Vec<Area<'_, '_>> = Vec::new();
     let mut found: Option<(u64, Proposal)> = None;
     for array in large.into_iter().take(MOST_TRIED) {
@@ -113,8 +117,26 @@ fn blocks_in<'m>(
     let worth = |(freed, has_name, sums, _): &(u64, bool, usize, Proposal)| {
         (if *has_name { freed.saturating_add(freed / NAMED) } else { *freed }, Reverse(*sums))
     };
-    let best = found.reduce(|best, other| if worth(&other) > worth(&best) { other } else { best });
-    best.map(|(freed, .., proposal)| (freed, proposal))
+    let found: Vec<(u64, bool, usize, Proposal)> = found.collect();
+    let dimension = |proposal: &Proposal| match &proposal.finding {
+        Finding::Blocks(Blocks { dimension, .. }) => Some(*dimension),
+        _ => None,
+    };
+    let counts = found.iter().map(|(.., proposal)| dimension(proposal)).fold(HashMap::default(), |mut counts, at| {
+        *counts.entry(at).or_insert(0_usize) += 1;
+        counts
+    });
+    let best = found.into_iter().reduce(|best, other| if worth(&other) > worth(&best) { other } else { best });
+    best.map(|(freed, .., mut proposal)| {
+        // Where a dimension's axes, such as those that a compiler made of it for its tiles, all keep apart, it does as a whole.
+        if let Finding::Blocks(Blocks { size, dimension, joined, .. }) = &mut proposal.finding
+            && joined.is_empty()
+            && counts.get(&Some(*dimension)) == Some(&area.axes.of_dimension(&at, leaf, *dimension).len())
+        {
+            *size = largest.bounds.get(*dimension).copied().unwrap_or(*size);
+        }
+        (freed, proposal)
+    })
 }
 
 /// Whether only operations of an array's own computation read it.
@@ -319,7 +341,7 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
                     self.sums.extend(Some(*at).filter(|at| is_alone && !is_of_backward(at)));
                     true
                 }
-                EventKind::Ends(_) if self.picks_by_number(at) => false,
+                EventKind::Ends(_) if self.picks_by_number(at) || self.ranks_each(at) => false,
                 EventKind::Mixed if reads_it || is_made => return None,
                 EventKind::Ends(_) if is_made => return None,
                 EventKind::Ends(_) if reads_it && at.opcode() == Opcode::Gather => {
@@ -345,6 +367,13 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
             met.extend(forward);
         }
         Some(met)
+    }
+
+    /// Whether an instruction ranks the numbers of each position's own row, the last dimension.
+    fn ranks_each(&self, at: &Instruction<'m>) -> bool {
+        let rows = at.operands().next().and_then(|of| of.instruction()).filter(|_| ranks_rows(at));
+        let last = |of: &Instruction<'_>| bounds(of).map(|bounds| bounds.len().saturating_sub(1));
+        rows.is_some_and(|rows| self.dimensions(&rows, 0).all(|dimension| Some(dimension) != last(&rows)))
     }
 
     /// Whether a gather picks elements of each position's own row: by several numbers, one of them the position's.

@@ -35,7 +35,7 @@ pub(crate) use names::{
 };
 pub(crate) use operations::{
     MOSAIC, any_fused, bounds, count, does, fused_updates, is_elementwise, is_reduction, keeps_indices, passes_on,
-    with_fused,
+    ranks_rows, with_fused,
 };
 pub use origin::SourceLine;
 pub(crate) use origin::{Tracer, call_stack, innermost_own, is_installed, op_name, source_line, traced};

@@ -15,6 +15,14 @@ pub(crate) fn passes_on(instruction: &Instruction<'_>) -> bool {
         || instruction.joins_slices()
 }
 
+/// Custom calls that rank the numbers of a row.
+const RANKING: &[&str] = &["TopK", "PartialReduce", "ApproxTopK"];
+
+/// Whether an instruction ranks the numbers of each row.
+pub(crate) fn ranks_rows(instruction: &Instruction<'_>) -> bool {
+    instruction.custom_call_target().is_some_and(|target| RANKING.contains(&target))
+}
+
 /// Whether an instruction, or one that it fuses, has this opcode.
 pub(crate) fn does(instruction: &Instruction<'_>, opcode: Opcode) -> bool {
     any_fused(instruction, |at| at.opcode() == opcode)

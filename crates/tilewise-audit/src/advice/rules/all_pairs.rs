@@ -10,7 +10,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{any_fused, bounds, elements, is_input, is_softmax, name, scores, softened, sorted, twice},
+    program::{any_fused, bounds, elements, is_input, is_softmax, name, ranks_rows, scores, softened, sorted, twice},
 };
 use foldhash::HashSet;
 use tilewise_hlo::{
@@ -27,9 +27,6 @@ const ROWS_OF_SOFTMAX: u64 = 128;
 
 /// Blocks that free less by this part are as good.
 const AS_MUCH: u64 = 8;
-
-/// Custom calls that rank the numbers of a row.
-const RANKING: &[&str] = &["TopK", "PartialReduce", "ApproxTopK"];
 
 pub(crate) struct MatrixOfPairs;
 
@@ -155,7 +152,7 @@ fn is_needed_whole<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> boo
             any_fused(&at, |at| {
                 // A softmax or a ranking takes the rows one by one.
                 !is_softmax(at)
-                    && !at.custom_call_target().is_some_and(|target| RANKING.contains(&target))
+                    && !ranks_rows(at)
                     && matches!(
                         at.opcode(),
                         Opcode::CustomCall | Opcode::Cholesky | Opcode::TriangularSolve | Opcode::Fft
