@@ -282,8 +282,8 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
         let large = area.all.values().filter(is_new).filter(|at| region.leaves(at).next().is_some());
         let large: HashSet<usize> = large.map(|at| at.index()).collect();
         // Beyond an array that stays whole, others are made of all its rows.
-        let is_apart = |at: &usize| !area.all.get(at).is_some_and(|at| area.is_whole(at));
-        let made = connected(area, &large, largest.index(), is_apart);
+        let is_whole = |at: usize| area.all.get(&at).is_some_and(|at| area.is_whole(at));
+        let made = connected(area, &large, largest.index(), is_whole);
         // Of two dimensions of one array, even a small one such as products of all pairs, one would be whole.
         let is_paired = |at: &Instruction<'m>| {
             (0..area.axes.leaves(at.index())).any(|leaf| region.dimensions(at, leaf).nth(1).is_some())
@@ -478,12 +478,12 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
     }
 }
 
-/// The instructions among these that lead to one, or follow from it, through each other; of what reads another, only where `is_apart`.
+/// The instructions among these that lead to one, or follow from it, through each other, but not beyond those that are whole.
 fn connected(
     area: &Area<'_, '_>,
     large: &HashSet<usize>,
     from: usize,
-    is_apart: impl Fn(&usize) -> bool,
+    is_whole: impl Fn(usize) -> bool,
 ) -> HashSet<usize> {
     let mut near: HashMap<usize, Vec<usize>> = HashMap::default();
     let operands = large.iter().filter_map(|at| area.all.get(at));
@@ -491,10 +491,9 @@ fn connected(
     let read = operands.flat_map(|at| at.operand_indices().flatten().map(|of| (of, at.index())).collect::<Vec<_>>());
     let both =
         read.chain(area.same.iter().copied()).filter(|(one, other)| large.contains(one) && large.contains(other));
-    let mut are_apart: HashMap<usize, bool> = HashMap::default();
+    let mut whole: HashMap<usize, bool> = HashMap::default();
     for (one, other) in both {
-        let is_read_whole = !*are_apart.entry(one).or_insert_with(|| is_apart(&one));
-        if is_read_whole {
+        if *whole.entry(one).or_insert_with(|| is_whole(one)) {
             continue;
         }
         near.entry(one).or_default().push(other);
@@ -577,6 +576,22 @@ ENTRY main {
         let pairs = "f = f32[4096,4096]{1,0:T(8,128)} dot(w, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}
   ROOT s = f32[] reduce(f, zero), dimensions={0,1}, to_apply=add";
         assert_eq!(found(pairs), None);
+        // The place of the largest of all is a running one.
+        let place = "n = s32[4096,4096]{1,0:T(8,128)} iota(), iota_dimension=0
+  none = s32[] constant(0)
+  m = (f32[], s32[]) reduce(w, n, zero, none), dimensions={0,1}, to_apply=add, metadata={source_file=\"a.py\" source_line=7}
+  ROOT r = s32[] get-tuple-element(m), index=1";
+        let lines = |end: &str| {
+            let text =
+                TEXT.replace("state['x']", "params['x']").replace("\"y\"", "\"params['y']\"").replace("END", end);
+            let report = Audit::new(&Program::parse(text).expect("a module")).run();
+            report.advice().iter().find_map(|one| match &one.finding {
+                Finding::Blocks(blocks) => Some(blocks.joined.iter().map(|line| line.line).collect::<Vec<_>>()),
+                _ => None,
+            })
+        };
+        assert_eq!(lines(place), Some(vec![7]));
+        assert_eq!(lines(place.split(", metadata").next().unwrap_or_default()), None);
         // The matrix itself is returned.
         assert_eq!(found("ROOT r = f32[4096,4096]{1,0:T(8,128)} negate(w)"), None);
     }

@@ -111,9 +111,8 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         Some(saved(&[], proposal)).filter(|freed| *freed > least)
     };
     if !is_enough
-        && let Some(better) = blocks(program, false, much)
-            .or_else(|| mapped_call(program, much))
-            .or_else(|| if kept.is_empty() { blocks(program, true, much) } else { None })
+        && let Some(better) =
+            blocks(program, false, much).or_else(|| mapped_call(program, much)).or_else(|| blocks(program, true, much))
     {
         let others = std::mem::replace(&mut kept, vec![better]);
         let takes_apart = |proposal: &Proposal| matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);

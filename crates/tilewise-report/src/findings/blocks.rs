@@ -3,7 +3,7 @@
 use super::{
     Words,
     code::{JAX, JAX_AND_NUMPY},
-    words::{at_line, bounds_of, listed},
+    words::{at_line, bounds_of},
 };
 use crate::style::grouped;
 use tilewise_audit::{Recommendation, SourceLine, recommendation::finding::Blocks};
@@ -61,11 +61,11 @@ pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
     .jax(about, JAX, note + &code)
 }
 
-/// Rows that a few lines join: what these make of the blocks before is carried along.
+/// Rows that a few lines join: blocks with a running result.
 fn in_turn(blocks: u64, rows: &str, joined: &[SourceLine], about: &Recommendation) -> Words {
     let numbers = joined.iter().map(|line| line.line.to_string()).collect::<Vec<_>>();
     let (plural, joins) = if joined.len() == 1 { ("", "joins") } else { ("s", "join") };
-    let lines = format!("line{plural} {}", listed(&numbers));
+    let lines = format!("line{plural} {}", numbers.join(", "));
     let task = format!("Compute it in {blocks} blocks along {rows}, with a running result where {lines} {joins} them");
     Words::new(format!(
         "{task}: [{}]{} needn't be whole for a largest value and its place, a sum, or picked elements of it. What reads the result together with \

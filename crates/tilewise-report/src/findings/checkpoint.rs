@@ -114,7 +114,7 @@ fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, Cow<'static, st
             };
             // An assignment would make the class's name a local one where it is called.
             let code = format!(
-                "nn.scan(nn.remat({class}{policy}), …)  # in place of nn.scan({class}, …), with its options; so in nn.RNN, too"
+                "nn.scan(nn.remat({class}{policy}), …)  # in place of nn.scan({class}, …), with its options; of nn.RNN: nn.RNN(nn.remat({class})(…))"
             );
             return ("nn.remat", import, code.into());
         }

@@ -31,7 +31,7 @@ pub(super) fn words(finding: &MadeForSteps, about: &Recommendation) -> Words {
         true => "part = draw(jax.random.fold_in(key, i))  # in step i; draw: what that line does for one part",
         false => "part = make(x)  # in the step; x: the step's own inputs; make: what that line does for one part",
     };
-    let words = Words::new(format!("{task}: {taken}{line} holds them all, and little is needed to make one"))
+    let words = Words::new(format!("{task}: {taken}{line} holds them all, and each is made of little"))
         .task(task)
         .jax(about, JAX, code);
     if *is_drawn { words.caveat("the random numbers are others than before, of the same distribution") } else { words }

@@ -78,7 +78,7 @@ pub enum ElsewhereFinding {
     HostGrowth(Option<Rise>),
     /// A program's buffers take as many bytes of the host's, by the compiler's own report.
     HostProgram(u64),
-    /// The host's memory ran out whatever its limit, as the text tells.
+    /// The text tells that the host's memory ran out at several limits.
     HostInVain,
     /// Most of what a process of the host held is shared or pinned.
     HostShared,

@@ -130,23 +130,22 @@ fn parts_of<'m>(
         let is_it =
             |number: &usize| flow.operand(op, *number).is_some_and(|of| flow.origin(of) == flow.origin(position));
         for number in (0..flow.operands(op).len()).filter(is_it) {
-            let (mut elements, reader) = taken(&at, number)?;
-            let mut inner = (elements, op, reader);
+            let (elements, reader) = taken(&at, number)?;
+            let mut part = (elements, op, reader);
             // A slice that is kept for a loop inside.
             let slice =
                 flow.positions(op).find(|slice| !flow.is_tuple(*slice)).filter(|_| count(&at) == Some(elements));
             if let Some((slice, (less, op, reader, more))) =
                 slice.filter(|_| depth > 0).and_then(|slice| Some((slice, parts_of(program, slice, depth - 1)?)))
             {
-                elements = less;
-                inner = (elements, op, reader);
+                part = (less, op, reader);
                 slices.push(slice);
                 slices.extend(more);
             }
             let is_forward = |at: &Instruction<'_>| !op_name(at).is_some_and(|name| is_backward(&name));
             let key = |(elements, _, reader): &(u64, OpId, Instruction<'_>)| (*elements, is_forward(reader));
-            if largest.as_ref().is_none_or(|largest| key(&inner) > key(largest)) {
-                largest = Some(inner);
+            if largest.as_ref().is_none_or(|largest| key(&part) > key(largest)) {
+                largest = Some(part);
             }
         }
     }
@@ -210,7 +209,7 @@ impl<'m> Made<'m> {
             if at.opcode() == Opcode::While {
                 little = little.saturating_add(given_to_map(&at)?);
                 maker = maker.or(Some(at));
-                is_mapped = true;
+                (is_mapped, is_by_rows) = (true, false);
                 continue;
             }
             // A backward pass reads parts of what is kept for it.
