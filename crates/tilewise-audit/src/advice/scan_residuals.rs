@@ -131,9 +131,9 @@ impl ScanResiduals {
         self.carry_bytes
     }
 
-    /// Bytes of the carry of all steps, where it isn't stacked yet; its stacks' layouts are the compiler's choice.
+    /// Bytes of the carry of all steps, 0 if it is stacked already; its stacks' layouts are the compiler's choice.
     pub(crate) fn new_stacks(&self, trips: u64) -> u64 {
-        self.carry_bytes.saturating_mul(trips)
+        if self.is_carry_stacked { 0 } else { self.carry_bytes.saturating_mul(trips) }
     }
 
     /// The equal segments of a loop of this number of trips that leave the fewest bytes, if they free more than twice
