@@ -101,15 +101,16 @@ impl<'a, 'm> Batch<'a, 'm> {
         if nodes_of(program, size).is_some() {
             return None;
         }
-        // Without a gradient, calls for parts would return parts of sums, rank a part, or read another state: inside one call,
-        // the parts' sums are added up and their rows put together.
+        // Without a gradient, calls for parts would return parts of sums, the maximum or the ranking of a part, or read another
+        // state: inside one call, the parts' sums are added up and their rows put together.
         if !program.has_gradient && !is_made && joined.is_none() {
             let inside = match found.is_in_all_results(program) {
                 true => found.ranked.map(|at| (at, Joint::Rows)),
                 false => found.added.map(|at| (at, Joint::Sums)),
             };
             joined = inside.and_then(|(at, how)| Some((program.module.instruction(at)?, how)));
-            if joined.is_none() && found.renews_state(program) {
+            let is_result_of_all = found.is_reduced && !found.is_in_all_results(program);
+            if joined.is_none() && (is_result_of_all || found.renews_state(program)) {
                 return None;
             }
         }
@@ -289,4 +290,40 @@ fn named(program: &ProgramModel<'_>, inputs: &[(String, usize)]) -> Vec<(usize, 
         found.entry(*place).or_default().push(name.clone());
     }
     found.into_iter().map(|(place, names)| (place, program.in_whole(&names))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Audit, Program, recommendation::finding::Finding};
+
+    /// Calls with some of the rows would return the maximum of those: within one call, those of parts are joined.
+    #[test]
+    fn calls_return_rows() {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+join {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] JOIN(a, b)
+}
+
+ENTRY main {
+  x.1 = f32[65536,128]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  w.1 = f32[128,4096]{1,0:T(8,128)} parameter(1), metadata={op_name="w"}
+  v.1 = f32[4096,4096]{1,0:T(8,128)} parameter(2), metadata={op_name="v"}
+  zero = f32[] constant(0)
+  h = f32[65536,4096]{1,0:T(8,128)} dot(x.1, w.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = f32[65536,4096]{1,0:T(8,128)} dot(h, v.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[END reduce(y, zero), dimensions={AT}, to_apply=join
+}"#;
+        let found = |join: &str, end: &str, at: &str| {
+            let text = text.replace("JOIN", join).replace("END", end).replace("AT", at);
+            let report = Audit::new(&Program::parse(text).expect("a module")).run();
+            let first = report.advice().first().map(|first| first.finding.clone());
+            matches!(first.expect("a recommendation"), Finding::LargeDimension(_))
+        };
+        assert!(found("maximum", "65536]{0:T(1024)}", "1"));
+        assert!(!found("add", "4096]{0:T(1024)}", "0"));
+        assert!(!found("maximum", "4096]{0:T(1024)}", "0"));
+    }
 }

@@ -58,6 +58,8 @@ pub(crate) struct Split<'p> {
     pub(crate) joined: Option<(usize, Joint)>,
     /// The first instruction that adds its positions up.
     pub(crate) added: Option<usize>,
+    /// Whether something other than a sum, such as a maximum, is made of all of them.
+    pub(crate) is_reduced: bool,
     /// The first instruction that ranks them.
     pub(crate) ranked: Option<usize>,
     /// Whether something is divided by a sum over all positions that no weight is part of.
@@ -119,6 +121,7 @@ impl<'p> Split<'p> {
             is_of_pairs,
             joined: None,
             added: None,
+            is_reduced: false,
             ranked: None,
             is_divided: false,
             each: nothing.clone(),

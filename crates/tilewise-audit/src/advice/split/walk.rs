@@ -254,7 +254,8 @@ impl<'p, 'm> Walk<'p, 'm> {
         split.is_divided = self.is_divided(split, facts, counts);
         // A maximum is no sum of the parts' own.
         let adds = |at: &usize| self.instruction(*at).is_some_and(|at| adds_up(&at));
-        split.added = adding.iter().min().copied().filter(|_| adding.iter().all(adds));
+        split.is_reduced = !adding.iter().all(adds);
+        split.added = adding.iter().min().copied().filter(|_| !split.is_reduced);
         let sorts = |at: &usize| self.instruction(*at).is_some_and(|at| at.opcode() == Opcode::Sort);
         split.ranked = ranked.iter().map(|(at, _)| *at).find(sorts);
         let stops = |at: usize| split.after.has_any(at);
