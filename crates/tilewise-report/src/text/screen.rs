@@ -108,8 +108,9 @@ impl<'a> Screen<'a> {
     /// Writes it, and returns the parts that had room: code before quotes of lines that make arrays.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<Shown> {
         let (mut lines, mut shown) = self.lines(true)?;
-        let has_code = self.changes.first().is_some_and(|change| change.code().is_some());
-        if has_code && !shown.code && !self.is_folded {
+        let first = self.changes.first();
+        let has_code = first.is_some_and(|change| change.code().is_some() && (!self.is_folded || is_short(change)));
+        if has_code && !shown.code {
             let (fewer, with_code) = self.lines(false)?;
             if with_code.code {
                 (lines, shown) = (fewer, with_code);
@@ -168,7 +169,8 @@ impl<'a> Screen<'a> {
             let mut own = Vec::new();
             let label =
                 if self.may_look && only_looks(change.recommendation) { LOOK } else { self.labels[at.min(1) + 1] };
-            if at == 0 && !self.is_folded {
+            // A change that isn't needed is shown in full where that is short, and by its place else.
+            if at == 0 && (!self.is_folded || is_short(change)) {
                 self.write_change(label, change, true, &mut own)?;
                 code = count(&lines) + count(&own) + count(&needed) <= room;
             }
@@ -182,11 +184,13 @@ impl<'a> Screen<'a> {
             if at == 0 && !code || at > 0 && (!is_brief || count(&lines) + count(&own) + reserved > room) {
                 own.clear();
                 self.write_change(label, change, false, &mut own)?;
-                if at == 0 && !self.is_folded && change.code().is_some() {
+                if at == 0 && (self.is_folded || change.code().is_some()) {
                     let mut place = Vec::new();
                     self.write_place(change, &mut place)?;
                     let has_room = count(&lines) + count(&own) + count(&place) + count(&needed) < room;
                     own.extend(place.into_iter().filter(|_| has_room));
+                }
+                if at == 0 && !self.is_folded && change.code().is_some() {
                     writeln!(own, "{}", styled(FAINT, "        code below, under \"The changes in full\""))?;
                 }
             }
@@ -198,7 +202,8 @@ impl<'a> Screen<'a> {
         }
         match &left_out[..] {
             [] if self.is_folded && !self.changes.is_empty() => {
-                writeln!(lines, "{}", styled(FAINT, "        optional; --all shows how"))?;
+                let how = if code && self.changes.len() == 1 { "optional" } else { "optional; --all shows how" };
+                writeln!(lines, "{:CHANGE$}{}", "", styled(FAINT, how))?;
             }
             [] => {}
             [(label, change)] => {

@@ -95,7 +95,7 @@ fn nothing_needs_to_change_where_it_fits() {
             text.contains("jnp.unstack"),
         )
     };
-    assert_eq!(said(needed * 3), (true, true, false));
+    assert_eq!(said(needed * 3), (true, true, true));
     assert_eq!(said(needed * 11 / 10), (false, true, true));
     assert_eq!(said(needed / 2), (false, false, true));
 }

@@ -1,5 +1,7 @@
 //! Lines of the reader's own source, and their edits.
 
+mod layer_call;
+
 use crate::findings::{Jitted, TakenGradient, gradient_in_parts, is_name, jitted};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -132,6 +134,12 @@ impl Quotes {
             let (_, after) = mapped_in_parts(&before, *at_once, *has_gradient)?;
             let is_whole = before.chars().count() < LONGEST_LINE;
             return is_whole.then(|| LineEdit { file: line.file.clone(), line: line.line, before, after });
+        }
+        if let (Finding::RepeatedLayers(finding), Some(edited)) = (&about.finding, &about.edited) {
+            let (file, line) = (&edited.line.file, edited.line.line);
+            let before = self.of(file, line).filter(|before| before.chars().count() < LONGEST_LINE)?;
+            let after = layer_call::checkpointed(finding, &before)?;
+            return Some(LineEdit { file: file.clone(), line, before, after });
         }
         let edited = |line: &str, next: &str| match &about.finding {
             Finding::UndonatedState(finding) => donated(finding, line, next),
@@ -273,9 +281,12 @@ fn mapped_in_parts(line: &str, at_once: u64, has_gradient: bool) -> Option<(Vec<
     if !is_read || axes.len() != given.len() || mapped.is_empty() || given.iter().any(|name| name.starts_with('*')) {
         return None;
     }
-    let callee = if is_name(function) { function.to_owned() } else { format!("({function})") };
+    let is_lambda = function.starts_with("lambda ");
+    let callee = if is_lambda { format!("({function})") } else { function.to_owned() };
+    // Modules of Equinox aren't hashable, as a function has to be for a checkpoint.
+    let is_function = !has_gradient || is_lambda;
     let (call, all) = match &mapped[..] {
-        [one] if given.len() == 1 => (function.to_owned(), (*one).to_owned()),
+        [one] if given.len() == 1 && is_function => (function.to_owned(), (*one).to_owned()),
         [one] => {
             let passed = given.iter().zip(&axes).map(|(name, axis)| if *axis == "0" { "one" } else { name });
             (format!("lambda one: {callee}({})", passed.collect::<Vec<_>>().join(", ")), (*one).to_owned())

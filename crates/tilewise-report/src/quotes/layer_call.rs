@@ -1,0 +1,110 @@
+//! The call of a layer in a line of source, behind a checkpoint.
+
+use super::closing;
+use crate::findings::is_name;
+use tilewise_audit::recommendation::finding::{Library, RepeatedLayers};
+
+/// Modules whose functions are no layers.
+const MODULES: [&str; 12] =
+    ["jnp", "jax", "lax", "np", "numpy", "nn", "nnx", "eqx", "hk", "optax", "functools", "checkpoint"];
+/// Functions that are no layers.
+const FUNCTIONS: [&str; 6] = ["zip", "range", "enumerate", "len", "tuple", "list"];
+
+/// `x = block(x)` as `x = eqx.filter_checkpoint(block)(x)`; `None` unless exactly one call of the line can be the layer's.
+pub(super) fn checkpointed(finding: &RepeatedLayers, line: &str) -> Option<String> {
+    if finding.is_checkpointed || line.trim_start().starts_with(['#', '@']) {
+        return None;
+    }
+    let calls = outermost_calls(line);
+    let [call] = if finding.library == Library::Linen {
+        // Of `Block(cfg)(x)`, the class; an assignment would make its name a local one.
+        let [class] = &finding.layers.classes[..] else { return None };
+        let is_class = |call: &&Call<'_>| call.callee == class;
+        <[Call<'_>; 1]>::try_from(calls.iter().filter(is_class).copied().collect::<Vec<_>>()).ok()?
+    } else {
+        <[Call<'_>; 1]>::try_from(calls.into_iter().filter(Call::may_be_layer).collect::<Vec<_>>()).ok()?
+    };
+    let Call { at, callee, given } = call;
+    let (before, behind) = (&line[..at], &line[at + callee.len()..]);
+    let after = match finding.library {
+        Library::Linen => format!("nn.remat({callee}){behind}"),
+        Library::Equinox => format!("eqx.filter_checkpoint({callee}){behind}"),
+        Library::Haiku => format!("hk.remat({callee}){behind}"),
+        // It takes the module as an argument.
+        Library::Nnx if !given.contains('=') => {
+            let rest = behind.strip_prefix('(')?;
+            format!("nnx.remat(lambda layer, *args: layer(*args))({callee}, {rest}")
+        }
+        Library::Jax => format!("jax.checkpoint({callee}){behind}"),
+        _ => return None,
+    };
+    Some(format!("{before}{after}"))
+}
+
+/// A call in a line.
+#[derive(Clone, Copy)]
+struct Call<'l> {
+    /// The byte at which what is called begins.
+    at: usize,
+    /// What is called: `self.blocks[i]`.
+    callee: &'l str,
+    /// The arguments.
+    given: &'l str,
+}
+
+impl Call<'_> {
+    fn may_be_layer(&self) -> bool {
+        let root = self.callee.split(['.', '[']).next().unwrap_or_default();
+        is_name(root) && !self.given.is_empty() && !MODULES.contains(&root) && !FUNCTIONS.contains(&self.callee)
+    }
+}
+
+/// The calls of a line that are no arguments of others, as far as their brackets close in it.
+fn outermost_calls(line: &str) -> Vec<Call<'_>> {
+    let (mut found, mut from) = (Vec::new(), 0);
+    while let Some(open) = line[from..].find('(').map(|at| from + at) {
+        let Some(end) = closing(&line[open + 1..]).map(|end| open + 1 + end) else { break };
+        let at = start_of_path(&line[..open]);
+        let callee = &line[at..open];
+        if !callee.is_empty() {
+            found.push(Call { at, callee, given: &line[open + 1..end] });
+        }
+        from = end + 1;
+    }
+    found
+}
+
+/// The byte at which a path of names and indices begins that ends a text: `self.blocks[i]`.
+fn start_of_path(text: &str) -> usize {
+    let (mut depth, mut start) = (0_u32, text.len());
+    for (at, letter) in text.char_indices().rev() {
+        match letter {
+            ']' => depth += 1,
+            '[' if depth == 0 => break,
+            '[' => depth -= 1,
+            _ if depth > 0 || letter.is_alphanumeric() || letter == '_' || letter == '.' => {}
+            _ => break,
+        }
+        start = at;
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::outermost_calls;
+
+    #[test]
+    fn calls_of_layers() {
+        let layers = |line: &'static str| {
+            let calls = outermost_calls(line).into_iter().filter(|call| call.may_be_layer());
+            calls.map(|call| call.callee).collect::<Vec<_>>()
+        };
+        assert_eq!(layers("x = block(x)"), ["block"]);
+        assert_eq!(layers("x = x + self.blocks[i](jnp.tanh(x), mask)"), ["self.blocks[i]"]);
+        assert_eq!(layers("x = jnp.where(m, layer(x), x)"), [""; 0]);
+        assert_eq!(layers("x = attend(x) + mlp(x)"), ["attend", "mlp"]);
+        assert_eq!(layers("for p, q in zip(a, b):"), [""; 0]);
+        assert_eq!(layers("x = block(x,"), [""; 0]);
+    }
+}
