@@ -44,9 +44,9 @@ pub(super) fn checkpointed(finding: &RepeatedLayers, line: &str) -> Option<Strin
 /// A call in a line.
 #[derive(Clone, Copy)]
 struct Call<'l> {
-    /// The byte at which what is called begins.
+    /// The byte at which its function begins.
     at: usize,
-    /// What is called: `self.blocks[i]`.
+    /// The function: `self.blocks[i]`.
     callee: &'l str,
     /// The arguments.
     given: &'l str,
