@@ -160,7 +160,7 @@ def main():
         program = CASES[name][1](Draw("", tpu, devices(tpu))).program
         try:
             advice = json.loads(line)
-            error = head_difference(advice) if "def loss_of" in advice["code"] else difference(program, advice)
+            error = head_difference(advice) if "def losses_of" in advice["code"] else difference(program, advice)
             said = {"same": error is None, "error": error}
         except Exception as error:
             said = {"same": None, "error": " ".join(f"{type(error).__name__}: {error}".split())[:200]}

@@ -128,7 +128,7 @@ def compared(options, case, advice):
 
 def computes(given):
     """Whether its code computes something, and doesn't only say how the program is compiled and called."""
-    return any(sign in (given.get("code") or "") for sign in (*IN_PARTS, "def loss_of"))
+    return any(sign in (given.get("code") or "") for sign in (*IN_PARTS, "def losses_of"))
 
 
 def audit(options, case, text):

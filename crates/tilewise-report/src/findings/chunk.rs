@@ -147,6 +147,8 @@ pub(crate) struct TakenGradient<'a> {
     pub(crate) takes_batch: bool,
     /// The call's arguments behind the first, if others than the batch are among them; else empty.
     pub(crate) arguments: Vec<&'a str>,
+    /// The arguments that have the batch, under the names of the call; else empty.
+    pub(crate) batch: Vec<&'a str>,
 }
 
 impl<'a> TakenGradient<'a> {
@@ -159,7 +161,7 @@ impl<'a> TakenGradient<'a> {
         let step = edited.and_then(|edited| edited.line.function.as_deref());
         let within = name.zip(step).and_then(|(name, step)| name.strip_prefix(step));
         let is_closure = within.is_some_and(|within| within.starts_with(".<locals>."));
-        Self { call, loss, options: "", takes_batch: !is_closure, arguments: Vec::new() }
+        Self { call, loss, options: "", takes_batch: !is_closure, arguments: Vec::new(), batch: Vec::new() }
     }
 
     /// The name of the function in parts.
@@ -178,8 +180,9 @@ fn plain(
 ) -> Option<String> {
     let inputs: Vec<(&str, usize)> = about.inputs().collect();
     let axis = inputs.first()?.1;
-    let names: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
-    let is_whole = inputs.iter().all(|(name, at)| is_name(name) && *at == axis);
+    let names: Vec<&str> =
+        if taken.batch.is_empty() { inputs.iter().map(|(name, _)| *name).collect() } else { taken.batch.clone() };
+    let is_whole = names.iter().all(|name| is_name(name)) && inputs.iter().all(|(_, at)| *at == axis);
     if finding.gradients == GradientSums::None && inputs.iter().all(|(name, at)| is_path(name) && *at == axis) {
         return finding.function.as_ref().map(|function| calls(function, &names, axis, about.parts.unwrap_or(2)));
     }
@@ -188,7 +191,7 @@ fn plain(
     }
     let (parts, arguments) = (about.parts.unwrap_or(2), names.join(", "));
     let (tree, star) = if names.len() == 1 { (names[0].to_owned(), "") } else { (format!("({arguments})"), "*") };
-    let TakenGradient { call, loss, options, takes_batch, arguments: ref given } = *taken;
+    let TakenGradient { call, loss, options, takes_batch, arguments: ref given, .. } = *taken;
     let is_equinox = call.starts_with("eqx.");
     let (params, shapes) = if is_equinox { ("model", "eqx.filter_eval_shape") } else { ("params", "jax.eval_shape") };
     let all = if given.is_empty() { arguments.clone() } else { given.join(", ") };

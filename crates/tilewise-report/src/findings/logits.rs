@@ -7,45 +7,43 @@ use super::{
 };
 use tilewise_audit::{Recommendation, recommendation::finding::Logits};
 
-/// Tokens where their number is unknown.
-const MOST: u64 = 8192;
-
-/// Code for the loss of each token, for any number of them; the reduction is the program's own, such as the mean or weights for
-/// padding.
+/// Code for the loss of each token, in parts of all at once: one token at a time, mapped by `batch_size`, took a TPU four times as
+/// long. The reduction is the program's own, such as the mean or weights for padding.
 fn code(finding: &Logits, about: &Recommendation) -> String {
-    let bounds = about.array.as_ref().and_then(|array| array.shape()?.bounds());
-    let elements = bounds.as_ref().and_then(|bounds| bounds.iter().copied().reduce(u64::saturating_mul));
-    let chunk = elements.map_or(MOST, |elements| elements / finding.vocabulary.max(1)).div_ceil(finding.chunks.max(1));
+    let parts = parts(finding, about);
     let cap = if finding.is_capped { "\n    logits = cap * jnp.tanh(logits / cap)  # cap: your soft cap" } else { "" };
-    let of_token = if finding.are_labels_dense {
-        "return -(jax.nn.one_hot(label, logits.size) * jax.nn.log_softmax(logits)).sum()  # smoothed, if yours are"
+    let (head, given, loss) = if finding.is_distilled {
+        let wanted = "jax.nn.softmax((other @ other_head).astype(jnp.float32))";
+        let loss =
+            format!("-({wanted} * jax.nn.log_softmax(logits)).sum(-1)  # other: of the model without a gradient");
+        (String::new(), "other", loss)
+    } else if finding.are_labels_dense {
+        let dense = "-(jax.nn.one_hot(labels, logits.shape[-1]) * jax.nn.log_softmax(logits)).sum(-1)";
+        (head(finding), "labels", format!("{dense}  # smoothed, if yours are"))
     } else {
-        "return jax.nn.logsumexp(logits) - logits[label]"
+        let of_label = "jnp.take_along_axis(logits, labels[..., None], -1)[..., 0]";
+        (head(finding), "labels", format!("jax.nn.logsumexp(logits, -1) - {of_label}"))
     };
-    if finding.is_on_devices {
-        return along_the_sequence(finding, parts(finding, about), cap);
-    }
-    if finding.is_distilled {
-        return format!(
-            "@jax.checkpoint
-def loss_of(token):  # your own loss, of one token
-    hidden, other = token  # what your head, and that of the model without a gradient, multiplies
-    logits = (hidden @ head).astype(jnp.float32){cap}
-    wanted = jax.nn.softmax((other @ other_head).astype(jnp.float32))
-    return -(wanted * jax.nn.log_softmax(logits)).sum()
-tokens = jax.tree.map(lambda x: x.reshape(-1, x.shape[-1]), (hidden, other))
-losses = jax.lax.map(loss_of, tokens, batch_size={chunk}).reshape(hidden.shape[:-1])"
-        );
-    }
-    let head = head(finding);
+    let split = if finding.is_on_devices {
+        format!(
+            "# along the sequence (dimension 1; {parts} has to divide it): no row leaves its device
+parts = jax.tree.map(lambda x: jnp.stack(jnp.split(x, {parts}, 1)), (hidden, {given}))
+losses = jnp.concatenate(jax.lax.map(losses_of, parts), 1)"
+        )
+    } else {
+        let last = if finding.is_distilled { ", other.shape[-1]" } else { "" };
+        format!(
+            "parts = (hidden.reshape({parts}, -1, hidden.shape[-1]), {given}.reshape({parts}, -1{last}))  # {parts} has to divide the tokens
+losses = jax.lax.map(losses_of, parts).reshape(hidden.shape[:-1])"
+        )
+    };
     format!(
         "{head}@jax.checkpoint
-def loss_of(token):  # your own loss, of one token
-    hidden, label = token  # hidden: what the head multiplies
+def losses_of(part):  # your own loss, of some tokens
+    hidden, {given} = part  # hidden: what the head multiplies
     logits = (hidden @ head).astype(jnp.float32){cap}
-    {of_token}
-tokens = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), (hidden, labels))
-losses = jax.lax.map(loss_of, tokens, batch_size={chunk}).reshape(labels.shape)  # of each token; add up as yours are"
+    return {loss}
+{split}  # of each token; add up as yours are"
     )
 }
 
@@ -58,36 +56,17 @@ fn head(finding: &Logits) -> String {
     named.unwrap_or_default()
 }
 
-/// The number of chunks; on several devices, one that divides the sequence.
+/// The number of chunks, which divides the tokens; on several devices the sequence.
 fn parts(finding: &Logits, about: &Recommendation) -> u64 {
-    let bounds = about.array.as_ref().and_then(|array| array.shape()?.bounds()).filter(|_| finding.is_on_devices);
-    let length = bounds.and_then(|bounds| <[u64; 3]>::try_from(bounds).ok()).map(|[_, length, _]| length);
-    let parts = length.and_then(|length| (2..=finding.chunks).rev().find(|parts| length.is_multiple_of(*parts)));
-    parts.unwrap_or(finding.chunks)
-}
-
-/// Code that leaves each row on its device: parts of the sequence, of all rows.
-fn along_the_sequence(finding: &Logits, parts: u64, cap: &str) -> String {
-    let (head, given, loss) = if finding.is_distilled {
-        let wanted = "jax.nn.softmax((other @ other_head).astype(jnp.float32))";
-        (String::new(), "other", format!("-({wanted} * jax.nn.log_softmax(logits)).sum(-1)"))
-    } else if finding.are_labels_dense {
-        let dense = "-(jax.nn.one_hot(labels, logits.shape[-1]) * jax.nn.log_softmax(logits)).sum(-1)";
-        (head(finding), "labels", format!("{dense}  # smoothed, if yours are"))
+    let bounds = about.array.as_ref().and_then(|array| array.shape()?.bounds());
+    let divided = if finding.is_on_devices {
+        bounds.and_then(|bounds| <[u64; 3]>::try_from(bounds).ok()).map(|[_, length, _]| length)
     } else {
-        let of_label = "jnp.take_along_axis(logits, labels[..., None], -1)[..., 0]";
-        (head(finding), "labels", format!("jax.nn.logsumexp(logits, -1) - {of_label}"))
+        let elements = bounds.and_then(|bounds| bounds.into_iter().reduce(u64::saturating_mul));
+        elements.map(|elements| elements / finding.vocabulary.max(1))
     };
-    format!(
-        "{head}@jax.checkpoint
-def losses_of(part):  # your own loss, of some positions of all rows
-    hidden, {given} = part  # hidden: what the head multiplies
-    logits = (hidden @ head).astype(jnp.float32){cap}
-    return {loss}
-# along the sequence (dimension 1; {parts} has to divide it): no row leaves its device
-parts = jax.tree.map(lambda x: jnp.stack(jnp.split(x, {parts}, 1)), (hidden, {given}))
-losses = jnp.concatenate(jax.lax.map(losses_of, parts), 1)  # of each token; add up as yours are"
-    )
+    let parts = divided.and_then(|all| (2..=finding.chunks).rev().find(|parts| all.is_multiple_of(*parts)));
+    parts.unwrap_or(finding.chunks)
 }
 
 pub(super) fn words(finding: &Logits, about: &Recommendation) -> Words {

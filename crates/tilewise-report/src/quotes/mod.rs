@@ -10,6 +10,10 @@ use tilewise_audit::{
     recommendation::finding::{Finding, GradientSums, KeptByLoop, LargeDimension, Library, MappedCall, UndonatedState},
 };
 
+/// Lines above a call in which its arguments are made.
+const ABOVE: u32 = 32;
+/// Words in code that move rows elsewhere.
+const MOVES: [&str; 7] = [".T", "transpose", "swapaxes", "moveaxis", "reshape", "stack", "concatenate"];
 /// Longer lines are cut.
 const LONGEST_LINE: usize = 200;
 
@@ -77,9 +81,14 @@ impl Quotes {
         let given: Vec<&str> = arguments.split(", ").collect();
         let passes_all = given.len() == inputs.len() + 1 && given.ends_with(&inputs);
         let behind = given.get(1..).unwrap_or_default();
-        let are_named = behind.iter().all(|name| is_name(name)) && inputs.iter().all(|input| behind.contains(input));
-        if !passes_all && are_named {
+        let passed = |input: &&str| match behind.iter().find(|name| name == &input) {
+            Some(name) => Some(*name),
+            None => self.made_of(input, behind, file, line),
+        };
+        let batch: Option<Vec<&str>> = inputs.iter().map(passed).collect();
+        if let Some(batch) = batch.filter(|_| !passes_all && behind.iter().all(|name| is_name(name))) {
             gradient.arguments = behind.to_vec();
+            gradient.batch = batch;
         }
         gradient.takes_batch = passes_all || !gradient.arguments.is_empty();
         let code = gradient_in_parts(about, &gradient)?;
@@ -90,6 +99,17 @@ impl Quotes {
             after: format!("{before}{}({arguments}{end}", gradient.in_parts()).trim().to_owned(),
         });
         Some((code, edit))
+    }
+
+    /// The one of these names that the lines above another one assign what they make of an input, row by row.
+    fn made_of<'n>(&self, input: &str, names: &[&'n str], file: &str, line: u32) -> Option<&'n str> {
+        let above = self.lines().filter(|(of, number, _)| *of == file && *number < line && line - number <= ABOVE);
+        let mut found = above.filter_map(|(_, _, text)| {
+            let (name, made) = text.split_once(" = ")?;
+            let is_moved = MOVES.iter().any(|word| made.contains(word));
+            names.iter().copied().find(|of| *of == name.trim()).filter(|_| has_word(made, input) && !is_moved)
+        });
+        found.next().filter(|_| found.next().is_none())
     }
 
     /// The edit of the constant that has the number of rows in a call, where that is to be smaller.
@@ -198,7 +218,7 @@ fn taken(line: &str) -> Option<(TakenGradient<'_>, [&str; 3])> {
     let (loss, options) = given.split_at(given.find(',').unwrap_or(given.len()));
     let arguments = behind.strip_prefix(")(").filter(|_| options.is_empty() || options == ", has_aux=True")?;
     let (arguments, end) = arguments.split_at(closing(arguments)?);
-    let gradient = TakenGradient { call, loss, options, takes_batch: true, arguments: Vec::new() };
+    let gradient = TakenGradient { call, loss, options, takes_batch: true, arguments: Vec::new(), batch: Vec::new() };
     is_name(loss).then_some((gradient, [before, arguments, end]))
 }
 
@@ -316,6 +336,12 @@ fn arguments_of(text: &str) -> Vec<&str> {
     }
     found.extend((!rest.is_empty()).then_some(rest));
     found
+}
+
+/// Whether a line of code has a name.
+fn has_word(text: &str, name: &str) -> bool {
+    let is_other = |letter: char| !letter.is_alphanumeric() && letter != '_';
+    text.split(is_other).any(|word| word == name)
 }
 
 /// The call of a loop over steps.
