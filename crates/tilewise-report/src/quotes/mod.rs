@@ -445,6 +445,21 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_are_made_of_inputs() {
+        let quotes = |made: &str| {
+            let text = format!("def step(p, raw):\n  {made}\n  return jax.grad(loss)(p, batch, own)");
+            super::Quotes([("a.py".to_owned(), text)].into())
+        };
+        let of_raw = |made: &str| quotes(made).made_of("raw", &["batch", "own"], "a.py", 3) == Some("batch");
+        assert!(of_raw("batch = normalise(raw / 1024)"));
+        // Other rows, other names, lines behind the call.
+        for made in ["batch = raw.T", "batch = normalise(raw_2)", "others = f(raw)", "batch += raw"] {
+            assert!(!of_raw(made), "{made}");
+        }
+        assert_eq!(quotes("batch = f(raw)").made_of("raw", &["batch", "own"], "a.py", 2), None);
+    }
+
+    #[test]
     fn constants_of_a_size() {
         let edited = |line: &str| assigned(line, 131_072, 65_536);
         assert_eq!(edited("CHUNK = 131_072  # rays").as_deref(), Some("CHUNK = 65536  # rays"));
