@@ -160,8 +160,11 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
     /// values again.
     pub(crate) fn temporary_bytes(&self, program: &ProgramModel<'m>, is_lazy: bool) -> u64 {
         let backward = BackwardPasses::of(&self.layers);
-        let weights: HashSet<u64> =
-            program.arrays.iter().filter(|array| array.is_parameter()).map(LiveArray::elements).collect();
+        // A weight comes back updated, or as its gradient; a batch may be as large as what is made of it.
+        let states = program.states();
+        let is_state = |array: &&LiveArray<'_>| states.contains(&array.shape.without_layout().to_string());
+        let parameters = program.arrays.iter().filter(|array| array.is_parameter());
+        let weights: HashSet<u64> = parameters.filter(is_state).map(LiveArray::elements).collect();
         let is_of_backward_pass = |array: &LiveArray<'m>| {
             let name = || traced(program.flow, &array.instruction).0;
             backward.has_begun(array.first)
