@@ -67,14 +67,19 @@ pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
             let names = carried.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
             let said = names.rsplit_once(", ").map_or(names.clone(), |(first, last)| format!("{first} and {last}"));
             let task = if over.others { "what is made".to_owned() } else { format!("the {said}") };
+            let (left, stacked) = if over.is_each_read {
+                ("little", "some  # in place of `return carry, y`; some: the little that is made of each step's y")
+            } else {
+                ("nothing", "None  # in place of `return carry, y`; the last step's y is in the carry")
+            };
             let updates = carried.iter().map(|(_, update, start)| format!("{update}  # from {start}\n"));
             let code = format!(
                 "# in the loop's step; y: of this step, what the lines after the loop make something of\n{}\
-                 return (carry, {names}), None  # in place of `return carry, y`; the last step's y is in the carry",
+                 return (carry, {names}), {stacked}",
                 updates.collect::<String>()
             );
             let of = if over.others { "of all" } else { "of the" };
-            words.task(format!("Carry {task} {of} {steps} steps along, and stack nothing")).jax(about, JAX_AND_NUMPY, code)
+            words.task(format!("Carry {task} {of} {steps} steps along, and stack {left}")).jax(about, JAX_AND_NUMPY, code)
         }
         _ => Words::new(format!(
             "Return less of each step of the loop{place}: it stacks up {results} over all {steps} steps, {taken}, which the program only returns. \
@@ -96,6 +101,7 @@ fn carried(over: OverSteps) -> impl Iterator<Item = (&'static str, &'static str,
         (over.sums, ("total", "total = total + y", "zeros")),
         (over.maxima, ("maximum", "maximum = jnp.maximum(maximum, y)", "-jnp.inf")),
         (over.minima, ("minimum", "minimum = jnp.minimum(minimum, y)", "jnp.inf")),
+        (over.log_sums, ("logsumexp", "logsumexp = jnp.logaddexp(logsumexp, y)", "-jnp.inf")),
         (
             over.others,
             (

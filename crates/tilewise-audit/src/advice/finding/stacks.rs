@@ -64,6 +64,10 @@ pub struct OverSteps {
     pub maxima: bool,
     /// Whether minima are.
     pub minima: bool,
+    /// Whether logarithms of sums of exponentials are.
+    pub log_sums: bool,
+    /// Whether little is made of each step, too.
+    pub is_each_read: bool,
     /// Whether others are, such as the place of a maximum.
     pub others: bool,
 }

@@ -50,6 +50,20 @@ most { a = f32[] parameter(0)
   b = f32[] parameter(1)
   ROOT m = f32[] maximum(a, b) }
 
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+
+powers {
+  of = ALL parameter(0)
+  m = ONE parameter(1)
+  zero = f32[] constant(0)
+  wide = ALL broadcast(m), dimensions={1,2}
+  less = ALL subtract(of, wide)
+  power = ALL exponential(less)
+  ROOT s = ONE reduce(power, zero), dimensions={0}, to_apply=sum
+}
+
 cond {
   c = (s32[], ONE, ALL) parameter(0)
   i = s32[] get-tuple-element(c), index=0

@@ -141,7 +141,7 @@ impl Made {
         };
         let mut made = Self { between: Vec::new(), over_steps: None, picked: 0 };
         let (mut waiting, mut little) = (vec![element], 0_u64);
-        let (mut over, mut readers) = (Vec::new(), Vec::new());
+        let (mut over, mut readers, mut is_each_read) = (Vec::new(), Vec::new(), false);
         while let Some(position) = waiting.pop() {
             for found in flow.readers(position) {
                 let Use::Read(op) = found else { return None };
@@ -158,12 +158,12 @@ impl Made {
                     let count = elements(&bounds);
                     if count <= all / LITTLE {
                         little = little.saturating_add(count);
-                        // All steps but the first or the last are steps, too.
-                        let is_of_steps = |bound: &u64| bound.abs_diff(number) <= 1;
-                        if !has_steps(result) && !bounds.iter().any(is_of_steps) {
+                        if has_steps(result) || has_size(&bounds, number) {
+                            is_each_read = true;
+                        } else {
                             match picked_steps(&reader, number) {
                                 Some(picked) => made.picked = made.picked.max(picked),
-                                None => made.over_steps.get_or_insert_default().add(&reader),
+                                None => made.over_steps.get_or_insert_default().add(&reader, number),
                             }
                             over.extend(flow.told(result).map(|(at, leaf)| (at.index(), leaf)));
                         }
@@ -176,10 +176,14 @@ impl Made {
                 }
             }
         }
+        if let Some(over) = &mut made.over_steps {
+            over.is_each_read = is_each_read;
+        }
         // Where a step's part is made of all steps, such as a softmax's, these are gone through twice.
         let of_all = axes.reach(over, &|_| false);
         let reduces = readers.iter().flat_map(|at| with_fused(*at)).filter(|at| at.opcode() == Opcode::Reduce);
-        let mut reduced = reduces.filter_map(|at| at.operands().next()?.instruction());
+        // But a sum of exponentials less the maximum goes on from step to step, if both do.
+        let mut reduced = reduces.filter(|at| !is_log_sum(at)).filter_map(|at| at.operands().next()?.instruction());
         let is_large = |at: &Instruction<'_>| bounds_of(at).is_some_and(|bounds| elements(&bounds) > all / LITTLE);
         let is_twice = reduced.any(|operand| of_all.has_any(operand.index()) && is_large(&operand))
             || made.between.iter().any(|made| flow.told(*made).is_some_and(|(at, leaf)| of_all.has(at.index(), leaf)));
@@ -188,13 +192,17 @@ impl Made {
 }
 
 impl OverSteps {
-    /// Adds what an instruction reduces by.
-    fn add(&mut self, reader: &Instruction<'_>) {
-        let mut reduces = with_fused(*reader).filter(|at| at.opcode() == Opcode::Reduce).peekable();
+    /// Adds what an instruction reduces this number of steps by.
+    fn add(&mut self, reader: &Instruction<'_>, steps: u64) {
+        let is_over_steps = |at: &Instruction<'_>| {
+            at.opcode() == Opcode::Reduce && bounds_of(at).is_none_or(|bounds| !has_size(&bounds, steps))
+        };
+        let mut reduces = with_fused(*reader).filter(is_over_steps).peekable();
         self.others |= reduces.peek().is_none();
         for at in reduces {
             for root in at.calls().filter_map(|call| Some(call.computation()?.root()?.opcode())) {
                 match root {
+                    Opcode::Add if is_log_sum(&at) => self.log_sums = true,
                     Opcode::Add => self.sums = true,
                     Opcode::Maximum => self.maxima = true,
                     Opcode::Minimum => self.minima = true,
@@ -203,6 +211,20 @@ impl OverSteps {
             }
         }
     }
+}
+
+/// Whether bounds have a dimension for this number of steps: all but the first or the last are steps, too.
+fn has_size(bounds: &[u64], steps: u64) -> bool {
+    bounds.iter().any(|bound| bound.abs_diff(steps) <= 1)
+}
+
+/// Whether a reduction adds up exponentials of differences, as `logsumexp` does, with the maximum taken off.
+fn is_log_sum<'m>(reduce: &Instruction<'m>) -> bool {
+    let adds = |at: Instruction<'_>| at.opcode() == Opcode::Add;
+    let is_sum = reduce.calls().any(|call| call.computation().and_then(|of| of.root()).is_some_and(adds));
+    let first = |at: &Instruction<'m>| at.operands().next()?.instruction();
+    let of = first(reduce).filter(|at| is_sum && at.opcode() == Opcode::Exponential).and_then(|at| first(&at));
+    of.is_some_and(|at| at.opcode() == Opcode::Subtract)
 }
 
 /// The number of steps that an instruction picks of a stack of all, by their numbers.
@@ -269,6 +291,14 @@ mod tests {
   ROOT r.1 = f32[512,1024]{1,0:T(8,128)} reduce(doubled, least), dimensions={0}, to_apply=most";
         let maxima = OverSteps { maxima: true, ..OverSteps::default() };
         assert_eq!(enough(STACKS, over_steps), Some(OfStep::MadeOverSteps(maxima)));
+        // A sum of exponentials less the maximum goes on from step to step, too; a row of each step is little.
+        let exponentials = "least = f32[] constant(0)
+  m = ONE reduce(e, least), dimensions={0}, to_apply=most
+  p = ONE fusion(e, m), kind=kLoop, calls=powers
+  row = f32[64,1,1024]{2,0,1:T(8,128)} slice(e), slice={[0:64], [3:4], [0:1024]}
+  ROOT r.1 = (ONE, f32[64,1,1024]{2,0,1:T(8,128)}) tuple(p, row)";
+        let log_sums = OverSteps { log_sums: true, is_each_read: true, ..maxima };
+        assert_eq!(enough(STACKS, exponentials), Some(OfStep::MadeOverSteps(log_sums)));
         // A sum that goes on from step to step needs all steps, as does all of it.
         let windows = "ROOT r.1 = ALL reduce-window(e, least), window={size=64x1x1 pad=63_0x0_0x0_0}, to_apply=most";
         assert_eq!(enough(STACKS, &format!("least = f32[] constant(0)\n  {windows}")), None);
