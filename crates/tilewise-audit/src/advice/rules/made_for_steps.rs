@@ -1,6 +1,7 @@
 //! Arrays that are made before a loop of which each step reads a part: the step can make its own part, of little or of the rows of
 //! an argument that the part needs.
 
+use super::{stacked_cache::Stack, stacked_steps::element};
 use crate::{
     advice::{
         call_stacks::calls,
@@ -18,7 +19,7 @@ use crate::{
     },
 };
 use foldhash::HashSet;
-use std::cmp::Reverse;
+use std::{cmp::Reverse, rc::Rc};
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{OpId, Position, Use},
@@ -52,9 +53,14 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     let mut all: Vec<&LiveArray<'_>> = program.peak_temporaries().collect();
     all.retain(|array| array.bytes >= program.total_bytes / MUCH / LITTLE);
     all.sort_by_key(|array| Reverse(array.bytes));
+    let mapped: Vec<MappedStack<'_>> =
+        program.module.instructions().filter_map(|at| MappedStack::of(program, &at)).flatten().collect();
     let found = all.into_iter().filter_map(|array| {
-        let read = Read::of(program, array)?;
-        Some((array, Made::of(program, array, &read)?, read))
+        // The buffer in which a loop stacks up its parts begins without them.
+        let stack = mapped.iter().find(|stack| stack.stack.is_held_in(program, stack.number, array));
+        let value = stack.map_or((array.op, array.position), |stack| (stack.op, stack.position));
+        let read = Read::of(program, array, value)?;
+        Some((array, Made::of(program, array, value.0, &read)?, read))
     });
     let mut found: Vec<_> = found.collect();
     let (largest, made, read) = found.first()?;
@@ -85,6 +91,30 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     Some(proposal.at_most(arrays.map(|array| (array.buffer, after(array, part)))))
 }
 
+/// An element of a loop's result that the loop stacks up, part by part, each of which is made apart from others.
+struct MappedStack<'m> {
+    stack: Rc<Stack<'m>>,
+    number: usize,
+    op: OpId,
+    position: Position,
+}
+
+impl<'m> MappedStack<'m> {
+    fn of(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<Vec<Self>> {
+        if around.opcode() != Opcode::While {
+            return None;
+        }
+        given_to_map(around)?;
+        let stack = Rc::new(Stack::of(around)?);
+        let op = program.flow.op(around)?;
+        let of = |number: &usize| {
+            let position = element(program, around, *number)?;
+            Some(Self { stack: Rc::clone(&stack), number: *number, op, position })
+        };
+        Some(stack.written.iter().filter_map(of).collect())
+    }
+}
+
 /// The readers of an array, each of which takes a part of it, in a loop that runs after it is made.
 struct Read<'m> {
     /// Elements of the largest part.
@@ -98,15 +128,17 @@ struct Read<'m> {
 }
 
 impl<'m> Read<'m> {
-    fn of(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<Self> {
+    /// Of the value at a position of an instruction's result, which the array holds.
+    fn of(program: &ProgramModel<'m>, array: &LiveArray<'m>, value: (OpId, Position)) -> Option<Self> {
         let flow = program.flow;
-        let (elements, op, reader, slices) = parts_of(program, array.position, DEPTH)?;
+        let (maker, position) = value;
+        let (elements, op, reader, slices) = parts_of(program, position, DEPTH)?;
         let runs = |op: OpId| flow.executions(flow[op].body);
         let mut callers = std::iter::successors(flow.caller(op), |caller| flow.caller(*caller));
         let around = callers.find(|caller| flow[*caller].opcode == Opcode::While)?;
         // A compiler makes loops of gathers and scatters, too.
         let is_own = op_name(&flow.instruction(around)?).is_none_or(|name| name.ends_with("while"));
-        (is_own && runs(op)? > runs(array.op)? && elements <= array.elements() / PART).then_some(Self {
+        (is_own && runs(op)? > runs(maker)? && elements <= array.elements() / PART).then_some(Self {
             elements,
             reader,
             around,
@@ -188,9 +220,10 @@ struct Made<'m> {
 }
 
 impl<'m> Made<'m> {
-    fn of(program: &ProgramModel<'m>, array: &LiveArray<'m>, read: &Read<'m>) -> Option<Self> {
+    /// Of the instruction that an array's value is the result of.
+    fn of(program: &ProgramModel<'m>, array: &LiveArray<'m>, op: OpId, read: &Read<'m>) -> Option<Self> {
         let flow = program.flow;
-        let (mut waiting, mut seen) = (vec![array.op], HashSet::default());
+        let (mut waiting, mut seen) = (vec![op], HashSet::default());
         let (mut argument, mut maker, mut little, mut is_by_rows) = (None::<Instruction<'m>>, None, 0_u64, true);
         let mut is_mapped = false;
         while let Some(op) = waiting.pop() {
@@ -349,5 +382,72 @@ ENTRY main {
         // A step needs all rows.
         let all = "f32[8,1024]{1,0:T(8,128)} slice(all), slice={[0:8], [0:1024]}";
         assert_eq!(found("convert", all), None);
+    }
+
+    /// A loop that makes a part of each of 64 rows of `x`, 128 MiB, before another one that reads a part in each step.
+    #[test]
+    fn a_step_makes_what_another_loop_maps() {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+map {
+  c = (s32[], f32[64,512], ALL) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  x = f32[64,512]{1,0:T(8,128)} get-tuple-element(c), index=1
+  all = ALL get-tuple-element(c), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  own = f32[1,512]{1,0:T(1,128)} dynamic-slice(x, i, zero), dynamic_slice_sizes={1,512}
+  wide = f32[1,512,1024]{2,1,0:T(8,128)} broadcast(own), dimensions={0,1}
+  part = f32[1,512,1024]{2,1,0:T(8,128)} WITH
+  next = ALL dynamic-update-slice(all, part, i, zero, zero)
+  ROOT t = (s32[], f32[64,512], ALL) tuple(n, x, next)
+}
+read {
+  c = (s32[], f32[512,1024], ALL) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  y = f32[512,1024]{1,0:T(8,128)} get-tuple-element(c), index=1
+  all = ALL get-tuple-element(c), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  n = s32[] add(i, one)
+  part = f32[1,512,1024]{2,1,0:T(8,128)} dynamic-slice(all, i, zero, zero), dynamic_slice_sizes={1,512,1024}
+  own = f32[512,1024]{1,0:T(8,128)} bitcast(part)
+  z = f32[512,1024]{1,0:T(8,128)} add(y, own)
+  ROOT t = (s32[], f32[512,1024], ALL) tuple(n, z, all)
+}
+of_map {
+  c = (s32[], f32[64,512], ALL) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  k = s32[] constant(64)
+  ROOT p = pred[] compare(i, k), direction=LT
+}
+of_read {
+  c = (s32[], f32[512,1024], ALL) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  k = s32[] constant(64)
+  ROOT p = pred[] compare(i, k), direction=LT
+}
+ENTRY main {
+  x.1 = f32[64,512]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  y.1 = f32[512,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="y"}
+  n = s32[] constant(0)
+  none = ALL custom-call(), custom_call_target="AllocateBuffer"
+  begun = (s32[], f32[64,512], ALL) tuple(n, x.1, none)
+  made = (s32[], f32[64,512], ALL) while(begun), condition=of_map, body=map
+  all = ALL get-tuple-element(made), index=2
+  start = (s32[], f32[512,1024], ALL) tuple(n, y.1, all)
+  done = (s32[], f32[512,1024], ALL) while(start), condition=of_read, body=read
+  ROOT r = f32[512,1024]{1,0:T(8,128)} get-tuple-element(done), index=1
+}"#;
+        let found = |with: &str| {
+            let text = text.replace("WITH", with).replace("ALL", "f32[64,512,1024]{2,1,0:T(8,128)}");
+            let report = Audit::new(&Program::parse(text).expect("a module")).run();
+            report.advice().iter().find_map(|one| match &one.finding {
+                Finding::MadeForSteps(made) => Some((made.parts, made.is_mapped)),
+                _ => None,
+            })
+        };
+        assert_eq!(found("sine(wide)"), Some((64, true)));
     }
 }

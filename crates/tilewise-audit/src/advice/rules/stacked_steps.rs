@@ -111,7 +111,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>, are_result
 }
 
 /// An element of a loop's result.
-fn element(program: &ProgramModel<'_>, around: &Instruction<'_>, number: usize) -> Option<Position> {
+pub(super) fn element(program: &ProgramModel<'_>, around: &Instruction<'_>, number: usize) -> Option<Position> {
     let result = program.flow.positions(program.flow.op(around)?).next()?;
     program.flow.element(result, number)
 }

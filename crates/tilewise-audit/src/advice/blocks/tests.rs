@@ -1,0 +1,83 @@
+//! Arrays in blocks of rows that nothing joins.
+
+use crate::{Audit, Program, recommendation::finding::Finding};
+
+/// A matrix of 64 MiB with a number for each of 4,096 rows of `x` and of `y`, which `w` is made of; `END` are its readers.
+const TEXT: &str = r#"HloModule jit_f, is_scheduled=true
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main {
+  x.1 = f32[4096,16]{1,0:T(8,128)} parameter(0), metadata={op_name="state['x']"}
+  y.1 = f32[16,4096]{1,0:T(8,128)} parameter(1), metadata={op_name="y"}
+  zero = f32[] constant(0)
+  p = f32[4096,4096]{1,0:T(8,128)} dot(x.1, y.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  w = f32[4096,4096]{1,0:T(8,128)} exponential(p)
+  END
+}"#;
+
+/// The dimension, the rows, and the number of sums.
+fn found(end: &str) -> Option<(usize, Option<String>, usize)> {
+    let program = Program::parse(TEXT.replace("END", end)).expect("a module");
+    Audit::new(&program).run().advice().iter().find_map(|one| match &one.finding {
+        Finding::Blocks(blocks) => Some((blocks.dimension, blocks.of.clone(), blocks.sums)),
+        _ => None,
+    })
+}
+
+#[test]
+fn rows_are_alone_and_columns_meet() {
+    // Forces on the rows, and a sum of all.
+    let sums = "f = f32[4096,16]{1,0:T(8,128)} dot(w, x.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  s = f32[] reduce(w, zero), dimensions={0,1}, to_apply=add
+  ROOT r = (f32[4096,16]{1,0:T(8,128)}, f32[]) tuple(f, s)";
+    assert_eq!(found(sums), Some((0, Some("state['x']".to_owned()), 1)));
+    // Each row is divided by its sum, so columns meet.
+    let softmax = "s = f32[4096]{0:T(1024)} reduce(w, zero), dimensions={1}, to_apply=add
+  all = f32[4096,4096]{1,0:T(8,128)} broadcast(s), dimensions={0}
+  d = f32[4096,4096]{1,0:T(8,128)} divide(w, all)
+  ROOT f = f32[4096,16]{1,0:T(8,128)} dot(d, x.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+    assert_eq!(found(softmax).map(|(dimension, ..)| dimension), Some(0));
+    // By columns, too: a block of either needs the sums of all.
+    let both = softmax
+        .replace(
+            "all =",
+            "c = f32[4096]{0:T(1024)} reduce(w, zero), dimensions={0}, to_apply=add
+  t = f32[4096]{0:T(1024)} add(s, c)
+  all =",
+        )
+        .replace("broadcast(s)", "broadcast(t)");
+    assert_eq!(found(&both), None);
+    // Products of all pairs of rows need all rows.
+    let pairs = "f = f32[4096,4096]{1,0:T(8,128)} dot(w, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  ROOT s = f32[] reduce(f, zero), dimensions={0,1}, to_apply=add";
+    assert_eq!(found(pairs), None);
+    // A ranking of each row.
+    let ranked =
+        "k = (f32[4096,8]{1,0:T(8,128)}, s32[4096,8]{1,0:T(8,128)}) custom-call(w), custom_call_target=\"TopK\"
+  v = f32[4096,8]{1,0:T(8,128)} get-tuple-element(k), index=0
+  s = f32[] reduce(w, zero), dimensions={0,1}, to_apply=add
+  ROOT r = (f32[4096,8]{1,0:T(8,128)}, f32[]) tuple(v, s)";
+    assert_eq!(found(ranked), Some((0, Some("state['x']".to_owned()), 1)));
+    assert_eq!(found(&ranked.replace("TopK", "own")), None);
+    // The place of the largest of all is a running one.
+    let place = "n = s32[4096,4096]{1,0:T(8,128)} iota(), iota_dimension=0
+  none = s32[] constant(0)
+  m = (f32[], s32[]) reduce(w, n, zero, none), dimensions={0,1}, to_apply=add, metadata={source_file=\"a.py\" source_line=7}
+  ROOT r = s32[] get-tuple-element(m), index=1";
+    let lines = |end: &str| {
+        let text = TEXT.replace("state['x']", "params['x']").replace("\"y\"", "\"params['y']\"").replace("END", end);
+        let report = Audit::new(&Program::parse(text).expect("a module")).run();
+        report.advice().iter().find_map(|one| match &one.finding {
+            Finding::Blocks(blocks) => Some(blocks.joined.iter().map(|line| line.line).collect::<Vec<_>>()),
+            _ => None,
+        })
+    };
+    assert_eq!(lines(place), Some(vec![7]));
+    assert_eq!(lines(place.split(", metadata").next().unwrap_or_default()), None);
+    // The matrix itself is returned.
+    assert_eq!(found("ROOT r = f32[4096,4096]{1,0:T(8,128)} negate(w)"), None);
+}
