@@ -105,8 +105,13 @@ impl<'p, 'm> Walk<'p, 'm> {
     pub(super) fn run(&self, split: &mut Split<'p>, born: &[(usize, usize)]) -> Option<()> {
         let axes = split.axes;
         let counts = split.made(self.program).filter(|at| at.opcode() == Opcode::Iota);
-        let counted = axes.reach_elements(counts.map(|at| (at.index(), 0)));
-        let reordered = axes.reach_elements(self.reordered(split, &counted));
+        // What is computed of numbers as floats are values, even where they are rounded again.
+        let is_value = |at: usize| {
+            let of = self.instruction(at).and_then(|at| at.shape().ok()?.element_type());
+            of.is_some_and(|of| of.kind() == ElementKind::Float)
+        };
+        let counted = axes.reach_elements(counts.map(|at| (at.index(), 0)), &is_value);
+        let reordered = axes.reach_elements(self.reordered(split, &counted), &|_| false);
         let learned = axes.reach(self.learned(split), &|_| false);
         // Event kinds at each instruction, once each: one event may occur along many axes.
         let mut done: BTreeMap<usize, Vec<EventKind>> = BTreeMap::new();

@@ -158,14 +158,18 @@ impl Axes {
     ///   ROOT sorted = (f32[8], s32[8]) sort(keys, places), dimensions={0}, to_apply=less
     /// }")?);
     /// let (places, sorted) = (6, 7);
-    /// let of_elements = flow.axes().reach_elements([(places, 0)]);
+    /// let of_elements = flow.axes().reach_elements([(places, 0)], &|_| false);
     /// assert_eq!(of_elements.all().collect::<Vec<_>>(), [(places, 0), (sorted, 1)]);
     /// assert!(flow.axes().reach([(places, 0)], &|_| false).has(sorted, 0));
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
     #[must_use]
-    pub fn reach_elements(&self, from: impl IntoIterator<Item = (usize, usize)>) -> Reached {
-        self.edges.reach(from, &|_| false, false)
+    pub fn reach_elements(
+        &self,
+        from: impl IntoIterator<Item = (usize, usize)>,
+        stops: &dyn Fn(usize) -> bool,
+    ) -> Reached {
+        self.edges.reach(from, stops, false)
     }
 
     pub(super) fn of(module: &Module) -> Self {
