@@ -343,7 +343,8 @@ impl<'p, 'm> Walk<'p, 'm> {
         match at.opcode() {
             Opcode::Gather | Opcode::Scatter if self.is_by_number(split, facts, at) => End::None,
             Opcode::Sort => {
-                if self.key(at).is_some_and(|key| facts.are_counted(key)) {
+                // A compiler sorts the rows that it scatters.
+                if self.is_of_compiler(at) || self.key(at).is_some_and(|key| facts.are_counted(key)) {
                     End::None
                 } else {
                     End::All
