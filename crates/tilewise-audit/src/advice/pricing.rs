@@ -88,14 +88,11 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
             kept.push((said, proposal));
         }
     }
-    // Narrower state, which rounds values, and other devices are the last resorts.
-    if program.is_too_large() && !program.fits_without(together) {
+    // Devices that are there already divide a state without rounding it.
+    if program.partitions > 1 && program.is_too_large() && !program.fits_without(together) {
         let enough = |proposal: &Proposal| Some(saved(&kept, proposal)).filter(|freed| program.fits_without(*freed));
-        let is_donated = kept.iter().any(|(_, before)| matches!(before.finding, Finding::UndonatedState(_)));
-        // Devices that are there already divide a state without rounding it.
-        let own = if program.partitions > 1 { divided(program, enough) } else { None };
-        let last = own.or_else(|| narrowed(program, is_donated, enough)).or_else(|| divided(program, enough));
-        kept.extend(last.map(|(freed, proposal)| (freed.saturating_sub(together), proposal)));
+        let own = divided(program, enough);
+        kept.extend(own.map(|(freed, proposal)| (freed.saturating_sub(together), proposal)));
     }
     if program.partitions > 1 && kept.is_empty() {
         let much = |proposal: &Proposal| {
@@ -138,6 +135,14 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
                 kept[at] = before;
             }
         }
+    }
+    // Narrower state, which rounds values, and other devices are the last resorts.
+    let together = freed(&kept.iter().map(|(_, kept)| kept).collect::<Vec<_>>());
+    if program.is_too_large() && !program.fits_without(together) {
+        let enough = |proposal: &Proposal| Some(saved(&kept, proposal)).filter(|freed| program.fits_without(*freed));
+        let is_donated = kept.iter().any(|(_, before)| matches!(before.finding, Finding::UndonatedState(_)));
+        let last = narrowed(program, is_donated, enough).or_else(|| divided(program, enough));
+        kept.extend(last.map(|(freed, proposal)| (freed.saturating_sub(together), proposal)));
     }
     let stacks = Stacks::of(program.module);
     let said = |(saved, proposal): (u64, Proposal)| {

@@ -12,7 +12,7 @@ use super::{
     program::{LiveArray, ProgramModel},
     rule::Proposal,
 };
-use crate::program::{is_backward, is_of_directions, op_name, with_fused};
+use crate::program::{asks_for_any, is_backward, is_of_directions, op_name, with_fused};
 use foldhash::{HashMap, HashSet};
 use std::iter::successors;
 use tilewise_hlo::{
@@ -116,9 +116,11 @@ impl<'p, 'm> Call<'p, 'm> {
     fn has_meeting(&self) -> bool {
         let module = self.program.module;
         self.events(&self.axes).any(|event| {
-            let name = module.instruction(event.instruction).and_then(|at| op_name(&at));
-            matches!(event.kind, EventKind::Ends(FactorKind::Sum | FactorKind::Reduce))
-                && name.is_some_and(|name| name.contains(MAP) && !is_backward(&name))
+            let at = module.instruction(event.instruction);
+            let is_below = |at: Instruction<'_>| {
+                op_name(&at).is_some_and(|name| name.contains(MAP) && !is_backward(&name)) && !asks_for_any(&at)
+            };
+            matches!(event.kind, EventKind::Ends(FactorKind::Sum | FactorKind::Reduce)) && at.is_some_and(is_below)
         })
     }
 

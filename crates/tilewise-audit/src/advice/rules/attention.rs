@@ -10,7 +10,6 @@ use crate::{
     },
     program::{bounds_of, elements, scores},
 };
-use foldhash::HashSet;
 use tilewise_hlo::Opcode;
 
 /// Shorter sequences don't fill a memory.
@@ -46,9 +45,12 @@ impl Rule for ScoresOfAttention {
 pub(crate) fn scores_of(program: &ProgramModel<'_>, buffers: &BufferChanges) -> Option<AttentionScores> {
     let changed = || program.peak_temporaries().filter(|array| buffers.at_most.contains_key(&array.buffer));
     let scores = scores(program.module, POSITIONS);
-    let sizes: HashSet<u64> = scores.values().copied().collect();
+    // A loop stacks up the scores of all layers, and may compute those of some rows at a time.
+    let are_some = |all: u64, count: u64| count > 0 && (all.is_multiple_of(count) || count.is_multiple_of(all.max(1)));
+    let has = |size: &u64, all: u64| scores.iter().any(|(count, of)| of == size && are_some(all, *count));
     let of_bounds = |bounds: &[u64]| {
-        positions(bounds).filter(|size| sizes.contains(size)).or_else(|| scores.get(&elements(bounds)).copied())
+        let all = elements(bounds);
+        positions(bounds).filter(|size| has(size, all)).or_else(|| scores.get(&all).copied())
     };
     let of = |array: &&LiveArray<'_>| of_bounds(&array.bounds);
     let total = |bytes: u64, array: &LiveArray<'_>| bytes.saturating_add(array.bytes);

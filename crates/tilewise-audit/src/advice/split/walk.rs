@@ -3,7 +3,7 @@
 use super::{Joint, Split, is_unknown};
 use crate::{
     advice::program::ProgramModel,
-    program::{is_backward, op_name},
+    program::{asks_for_any, is_backward, op_name},
 };
 use foldhash::{HashMap, HashSet};
 use std::{
@@ -325,7 +325,7 @@ impl<'p, 'm> Walk<'p, 'm> {
                 return if self.is_by_number(split, facts, at) { End::None } else { End::Sum };
             }
             EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) => {
-                return if packs_bits(at) { End::None } else { End::Sum };
+                return if packs_bits(at) || asks_for_any(at) { End::None } else { End::Sum };
             }
             EventKind::Ends(_) | EventKind::Mixed => {}
             _ => return End::None,
