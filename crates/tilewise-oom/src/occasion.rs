@@ -12,8 +12,10 @@ pub enum Occasion {
     Division,
     /// Weights or a state are loaded.
     Load,
-    /// An array is put into another sharding, or gathered whole.
+    /// An array is put into another sharding.
     Move,
+    /// An array is gathered from all processes, whole on each device.
+    Gather,
     /// Weights of a trainer are put into a server's, as in reinforcement learning.
     Sync,
     /// CUDA graphs are captured.
@@ -115,8 +117,8 @@ impl Occasion {
     /// The occasion that a function's name shows, with its class: `TrainState.create`.
     fn of_function(path: &str) -> Option<Self> {
         let name = path.rsplit('.').next().unwrap_or(path);
-        if GATHERS.contains(&name) {
-            return Some(Self::Move);
+        if GATHERS.iter().any(|gather| name.contains(gather)) {
+            return Some(Self::Gather);
         }
         let words = words(path);
         let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
@@ -257,7 +259,7 @@ mod tests {
             assert_eq!(of(code), Some(Occasion::Weights), "{code}");
         }
         assert_eq!(of("logits_buffer = jnp.zeros("), None);
-        assert_eq!(of("x = multihost_utils.process_allgather(x)"), Some(Occasion::Move));
+        assert_eq!(of("x = multihost_utils.process_allgather(x)"), Some(Occasion::Gather));
         assert_eq!(of("a = jax.device_put(jnp.zeros([n]), PositionalSharding(devices))"), Some(Occasion::Division));
         for code in
             ["return ckptr.restore(path, restore_args=args)", "model = Model.from_pretrained('x')", "self.load_model()"]

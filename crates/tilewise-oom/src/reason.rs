@@ -93,6 +93,10 @@ pub enum Resource {
     },
     /// A quota of a cloud.
     Quota,
+    /// The bytes that XLA lets a library's call have for its work.
+    Scratch,
+    /// The elements of a workspace that a library's call counts in 32 bits.
+    Workspace,
     /// The block of thread-local variables that a process has for libraries it loads late.
     StaticTls,
 }
@@ -134,6 +138,8 @@ impl Message {
             ("segment", Resource::SharedMemory { is_of_kubernetes: self.job.names.kubernetes }),
             ("quota", Resource::Quota),
             ("tls", Resource::StaticTls),
+            ("scratch", Resource::Scratch),
+            ("workspace", Resource::Workspace),
         ];
         let found = of_fact.into_iter().find_map(|(fact, resource)| self.facts.has(fact).then_some(resource));
         (self.form == Form::Resource).then_some(found.unwrap_or(Resource::MessageLength))
@@ -184,11 +190,20 @@ impl Message {
             Some(UntiledMachine::Host) if has("swap") => Reason::SwapSpace,
             Some(UntiledMachine::Host) if has("shell") => Reason::Killed,
             Some(UntiledMachine::Host) if self.is_of_group() => Reason::Group,
-            Some(UntiledMachine::Host) if has("workers") => Reason::Workers,
+            Some(UntiledMachine::Host) if has("workers") && self.most_of_node().is_none() => Reason::Workers,
             Some(UntiledMachine::Host) => Reason::Host,
             Some(UntiledMachine::Tenstorrent) => Reason::Bank(self.cause()),
             Some(_) => self.reason_on_gpu(),
         }
+    }
+
+    /// The process that has more than half of what a node's processes take, by its command and its figure in GB.
+    #[must_use]
+    pub fn most_of_node(&self) -> Option<(&str, &str)> {
+        let (command, figure) = self.job.host.largest.as_ref()?;
+        #[expect(clippy::cast_precision_loss, reason = "a share")]
+        let used = self.facts.size("node_used")?.bytes() as f64 / 1e9;
+        figure.parse::<f64>().is_ok_and(|figure| figure > used / 2.0).then_some((command, figure))
     }
 
     /// Whether a call that takes a data set asks for an array with more rows than a batch has.

@@ -51,7 +51,10 @@ impl Frame {
         let before = Self::of_last(&text[..start]);
         let line = text[..start].rfind('\n').map_or(0, |end| end + 1);
         let is_logged = is_failure && !text[line..start].contains("Error: ");
-        let is_behind = before.is_empty() && (is_logged || CAUSES.iter().any(|words| text[start..].contains(words)));
+        // Frames without Python's words before them were pasted below their error.
+        let is_pasted = || is_failure && !text[start..].contains(BEGIN);
+        let is_caused = || CAUSES.iter().any(|words| text[start..].contains(words));
+        let is_behind = before.is_empty() && (is_logged || is_caused() || is_pasted());
         if is_behind { Self::of_last(&text[start..]) } else { before }
     }
 

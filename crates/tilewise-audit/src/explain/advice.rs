@@ -96,8 +96,12 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> V
         advice.insert(0, new(MemoryFinding::UncutGraph, Target::Process));
     }
     let is_bare = listing.allocations.is_empty();
-    if listing.message.occasion() == Some(Occasion::Move) && advice.is_empty() {
-        return vec![Recommendation::new(Finding::RunTime(RunTimeFinding::Move), Target::Value, Some(framework))];
+    if matches!(listing.message.occasion(), Some(Occasion::Move | Occasion::Gather)) && advice.is_empty() {
+        return vec![Recommendation::new(
+            Finding::RunTime(RunTimeFinding::Move { gathers: listing.message.occasion() == Some(Occasion::Gather) }),
+            Target::Value,
+            Some(framework),
+        )];
     }
     let own = listing.message.function_of_jax().filter(|_| advice.is_empty());
     if let Some(name) = own {
@@ -156,7 +160,7 @@ pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> V
     let is_of_step = (is_of_device || is_of_host) && message.server.is_none();
     let has_grown = message.job.grows || message.job.has_run;
     let is_cause = |kept: &Kept| match kept {
-        Kept::Checkpoint(_) | Kept::Models => true,
+        Kept::Checkpoint(_) | Kept::Models | Kept::Traceback => true,
         Kept::OfEachRank => !message.job.has_run,
         _ => has_grown && Asker::of_weights(message).is_none(),
     };

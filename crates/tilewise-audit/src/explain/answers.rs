@@ -40,9 +40,14 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
             findings.map(|finding| new(Finding::Mosaic(finding), Target::Kernel)).collect()
         }
         (_, OomVerdict::Donation) => donation(listing),
-        (_, OomVerdict::HostPlacement) => [PlacementFinding::Host, PlacementFinding::Device]
-            .map(|finding| new(Finding::Placement(finding), Target::Result))
-            .into(),
+        (_, OomVerdict::HostPlacement) => {
+            let mut found = [PlacementFinding::Host, PlacementFinding::Device]
+                .map(|it| new(Finding::Placement(it), Target::Result));
+            if message.job.host.is_left {
+                found.reverse();
+            }
+            found.into()
+        }
         (_, OomVerdict::HostCompute) => {
             vec![new(Finding::Placement(PlacementFinding::BeforeUse), Target::Value)]
         }

@@ -6,7 +6,7 @@ use crate::{
         finding::{
             Asker,
             ElsewhereFinding::{self, *},
-            Finding, LargestBuffer, RunTimeFinding, Transform, WholeArray,
+            Finding, Holders, LargestBuffer, RunTimeFinding, Transform, WholeArray,
         },
     },
     message::{Allocation, Listing},
@@ -19,7 +19,7 @@ use tilewise_oom::{
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     let target = |finding: &ElsewhereFinding| match finding {
-        Smaller { .. }
+        Smaller(_)
         | TorchCheckpoint
         | TorchLess { .. }
         | Whole(_)
@@ -51,14 +51,11 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         return super::run_time::on_any_device(listing.message);
     }
     let mut found = with_settings_of_pool(of_machine(listing), listing.message);
-    if listing.message.job.is_alone && found.len() > 1 {
-        found.retain(|finding| !matches!(finding, Processes | TorchProcesses(None)));
-    }
     // Neither a batch nor arrays of earlier steps are there yet, nor a server's cache.
     let is_of_batch = |finding: &ElsewhereFinding| {
         matches!(
             finding,
-            Smaller { largest: None, .. }
+            Holders(Holders { arrays: true, .. } | Holders { program: true, .. })
                 | ServerPrograms { .. }
                 | ServerBeside { .. }
                 | TorchCheckpoint
@@ -72,16 +69,16 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     }
     let of_weights = |asker| Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None });
     let weights = asker.map(|asker| (of_weights(asker), Target::Argument));
-    if found.iter().any(|finding| matches!(finding, Smaller { largest: Some(_), .. })) && are_doubles(listing) {
+    if found.iter().any(|finding| matches!(finding, Smaller(_))) && are_doubles(listing) {
         found.insert(1, Doubles);
     }
-    let is_shrunk = found.iter().any(|finding| matches!(finding, Smaller { .. }));
+    let is_shrunk = found.iter().any(|finding| matches!(finding, Smaller(_) | Holders(_)));
     let copy = largest(listing).filter(|_| is_shrunk).and_then(conversion);
     let copy = copy.map(|copy| (Finding::ConvertedArguments(copy), Target::Argument));
     // Fewer samples don't make a copy of a weight smaller.
     let is_most = || largest(listing).zip(listing.message.budget().temporary_bytes);
     let is_most = copy.is_some() && is_most().is_some_and(|(row, all)| row.taken_bytes() > all / 2);
-    let found = found.into_iter().filter(|finding| !(is_most && matches!(finding, Smaller { .. }))).map(|finding| {
+    let found = found.into_iter().filter(|finding| !(is_most && matches!(finding, Smaller(_)))).map(|finding| {
         let target = target(&finding);
         (Finding::Elsewhere(finding), target)
     });
@@ -142,7 +139,6 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
         }
         _ => {}
     }
-    let is_unnamed = message.machine() == Some(UntiledMachine::Unnamed);
     // A server that calls CUDA itself has no program of XLA's.
     let is_of_runtime = message.server.is_some() && message.facts.get("call").is_some();
     match message.reason() {
@@ -207,9 +203,12 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             }
             // A job that keeps each part, or a data set, grows, too.
             let growth = growth.filter(|_| per_unit.is_none() && inputs.is_none());
+            let largest = message.most_of_node().filter(|_| message.job.has_run);
+            let largest = largest.map(|(command, figure)| HostLargest(command.to_owned(), figure.to_owned()));
             let program = host.program_bytes.filter(|_| occasion.is_none()).map(HostProgram);
-            let first = program
+            let first = largest
                 .into_iter()
+                .chain(program)
                 .chain(per_unit)
                 .chain(converted)
                 .chain(inputs)
@@ -236,13 +235,23 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             vec![OptimizerState]
         }
         _ if message.product.as_ref().is_some_and(Product::is_of_records) => vec![smaller(listing)],
-        reason @ (Reason::Code | Reason::Library) => vec![beside_pool(message, reason), Processes],
+        reason @ (Reason::Code | Reason::Library) => {
+            let others = Holders { others: !message.job.is_alone, ..Holders::default() };
+            [beside_pool(message, reason)].into_iter().chain(of_any(others)).collect()
+        }
         reason @ Reason::Communicator => vec![beside_pool(message, reason)],
         Reason::OwnArrays(percent) => {
-            let mut found = [OldArrays { percent: Some(percent), has_run: message.job.has_run }, smaller(listing)];
+            let old = OldArrays { percent: Some(percent), has_run: message.job.has_run };
+            let smaller = match smaller(listing) {
+                // The last request of many tells nothing of its program.
+                Holders(_) if !message.asks_much() => return vec![old],
+                Holders(_) => Holders(Holders { program: true, ..Holders::default() }),
+                smaller => smaller,
+            };
+            let mut found = [old, smaller];
             // A large request finds no room in an empty pool either, and a listed array is of the program's own, unless
             // steps found room for it before.
-            let is_listed = matches!(found[1], Smaller { largest: Some(_), .. }) && !message.job.has_run;
+            let is_listed = matches!(found[1], Smaller(_)) && !message.job.has_run;
             if message.asks_much() || is_listed {
                 found.reverse();
             }
@@ -252,7 +261,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let unified = unified(message).map(UnifiedMemory);
             let smaller = smaller(listing);
             // Without a list, what to make smaller is unknown.
-            let is_unknown = matches!(smaller, Smaller { largest: None, .. });
+            let is_unknown = matches!(smaller, Holders(_));
             let times = message.used.as_ref().zip(message.device_bytes());
             let times = times.map(|(asked, all)| asked.bytes().div_ceil(all.max(1))).filter(|times| *times > 1);
             let large = times.map(TooLarge).filter(|_| is_unknown && !message.job.done.contains(&Done::UnifiedMemory));
@@ -264,12 +273,14 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             }
         }
         // Memory that others hold doesn't tell why a program makes as much.
-        Reason::Results if message.asks_much() => vec![smaller(listing), Processes],
-        Reason::Arguments | Reason::MostlyFree | Reason::Unknown => match (makes_little(message), is_unnamed) {
-            (true, _) => vec![Processes],
-            (false, true) => vec![smaller(listing)],
-            (false, false) => vec![smaller(listing), Processes],
-        },
+        Reason::Results if message.asks_much() => vec![smaller(listing)],
+        Reason::Arguments | Reason::MostlyFree | Reason::Unknown if makes_little(message) => {
+            of_any(holders(message, false)).into_iter().collect()
+        }
+        Reason::Arguments | Reason::MostlyFree | Reason::Unknown => vec![smaller(listing)],
+        Reason::Tiny | Reason::Small | Reason::Taken | Reason::Results | Reason::Ungrown => {
+            of_any(holders(message, false)).into_iter().collect()
+        }
         reason => vec![OfReason(reason)],
     }
 }
@@ -281,6 +292,9 @@ fn beside_pool(message: &Message, reason: Reason) -> ElsewhereFinding {
         None => OfReason(reason),
     }
 }
+
+/// The part of a GPU's memory from which on a pool has most of it.
+const MOST_OF_POOL: f64 = 0.85;
 
 /// Whether most listed bytes are of floats of 64 bits.
 fn are_doubles(listing: Listing<'_>) -> bool {
@@ -297,12 +311,13 @@ fn are_doubles(listing: Listing<'_>) -> bool {
 fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) -> Vec<ElsewhereFinding> {
     let is_of_pool = matches!(message.form, Form::Gpu | Form::Device)
         && message.reason() != Reason::Size
-        && found.iter().any(|finding| matches!(finding, Smaller { .. } | OldArrays { .. }));
+        && found.iter().any(|finding| matches!(finding, Smaller(_) | Holders(_) | OldArrays { .. }));
     if !is_of_pool {
         return found;
     }
-    if message.job.has_run && found.iter().any(|finding| matches!(finding, Smaller { largest: None, .. })) {
-        found.retain(|finding| !matches!(finding, Smaller { largest: None, .. }));
+    let is_unknown = |finding: &ElsewhereFinding| matches!(finding, Holders(holders) if holders.program);
+    if message.job.has_run && found.iter().any(is_unknown) {
+        found.retain(|finding| !is_unknown(finding));
         if !found.iter().any(|finding| matches!(finding, OldArrays { .. })) {
             found.insert(0, OldArrays { percent: None, has_run: true });
         }
@@ -404,19 +419,42 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
     if let Some(product) = &listing.message.product {
         return Whole(WholeArray::of_sizes(product, listing.message.job.names));
     }
-    let largest = largest(listing).map(|row| {
-        let own = row.source.as_ref().filter(|source| !source.is_installed());
-        let line = own.map(|source| [&*source.file, &source.line.to_string()].join(":"));
-        let name = Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
-        // A name may lack the transformation that the reader's own line has.
-        let line_of_call = listing.message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
-        LargestBuffer {
-            owner: line.or(name),
-            bytes: row.taken_bytes(),
-            rows: counted(row, &listing.message.job.counts).or_else(|| rows(row)),
-            is_random: is_random(row.op_name()),
-            transform: transform(row.op_name()).or_else(|| transform(line_of_call?)),
-        }
-    });
-    Smaller { largest }
+    let Some(row) = largest(listing) else {
+        return Holders(holders(listing.message, true));
+    };
+    let own = row.source.as_ref().filter(|source| !source.is_installed());
+    let line = own.map(|source| [&*source.file, &source.line.to_string()].join(":"));
+    let name = Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
+    // A name may lack the transformation that the reader's own line has.
+    let line_of_call = listing.message.raised_at.as_ref().and_then(|frame| frame.code.as_deref());
+    Smaller(LargestBuffer {
+        owner: line.or(name),
+        bytes: row.taken_bytes(),
+        rows: counted(row, &listing.message.job.counts).or_else(|| rows(row)),
+        is_random: is_random(row.op_name()),
+        transform: transform(row.op_name()).or_else(|| transform(line_of_call?)),
+    })
+}
+
+/// The possible holders of the memory, without those that the text excludes.
+pub(super) fn holders(message: &Message, program: bool) -> Holders {
+    let (job, is_size) = (&message.job, program && message.reason() == Reason::Size);
+    let others = !is_size && !job.is_alone && !job.lists_no_process;
+    if message.server.is_some() {
+        return Holders { others, ..Holders::default() };
+    }
+    let is_most = |(_, part): &(String, String)| part.parse::<f64>().is_ok_and(|part| part >= MOST_OF_POOL);
+    let is_whole = job.pool.is_fraction_in_vain || job.pool.fraction.as_ref().is_some_and(is_most);
+    Holders {
+        // One array of that size isn't the last of many.
+        arrays: !is_size && !job.takes_nothing && !(program && message.asks_for_a_quarter()),
+        program,
+        pool: !is_size && !is_whole && message.framework != Some(Framework::Torch),
+        others,
+    }
+}
+
+/// The look at holders, if any is left.
+fn of_any(holders: Holders) -> Option<ElsewhereFinding> {
+    (holders != Holders::default()).then_some(Holders(holders))
 }

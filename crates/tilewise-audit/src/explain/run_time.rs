@@ -1,5 +1,6 @@
 //! Memory held by others while a program runs, and messages that list no arrays.
 
+use super::elsewhere::holders;
 use crate::advice::{
     Recommendation, Saving, Target,
     finding::{Asker, CoreHalt, ElsewhereFinding, Finding, RunTimeFinding, Shrink},
@@ -58,7 +59,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let asker = match (Asker::of_weights(message), message.server) {
         (Some(asker), _) => Some(asker),
         (None, Some(server)) => Some(Asker::Server(server)),
-        (None, None) if message.occasion() == Some(Occasion::Move) => None,
+        (None, None) if matches!(message.occasion(), Some(Occasion::Move | Occasion::Gather)) => None,
         _ => Some(if is_program { Asker::Program } else { Asker::Array }),
     };
     // Steps that ran before found room for as much.
@@ -78,10 +79,11 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     }
     // The request for an array tells nothing of all that a step takes.
     let shrink = Shrink::of(&message.budget(), message.form).filter(|_| asker == Some(Asker::Program));
-    let finding = asker.map_or(RunTimeFinding::Move, |asker| RunTimeFinding::AskLess { asker, shrink });
+    let moved = RunTimeFinding::Move { gathers: message.occasion() == Some(Occasion::Gather) };
+    let finding = asker.map_or(moved, |asker| RunTimeFinding::AskLess { asker, shrink });
     advice.push(new(finding, Target::Value));
-    // A server that loads weights has run no step.
-    advice.extend(last.filter(|_| !matches!(asker, Some(Asker::ServedWeights { .. }))));
+    // A server's arrays are its own.
+    advice.extend(last.filter(|_| has_run || message.server.is_none()));
     advice
 }
 
@@ -89,16 +91,17 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
 pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
     let asker = Asker::of_weights(message).unwrap_or(Asker::Array);
     let (asked, has_run) = (message.used.clone(), message.job.has_run);
-    let others = RunTimeFinding::OthersHold { asked, free: None, programs: true, has_run };
+    let alive = || RunTimeFinding::OthersHold { asked, free: None, programs: true, has_run };
+    let held = || ElsewhereFinding::Holders(holders(message, false));
+    let others = if has_run { Finding::RunTime(alive()) } else { Finding::Elsewhere(held()) };
     let less = (Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None }), Target::Value);
     let less = Some(less).filter(|_| !has_run || asker != Asker::Array);
-    let others = (Finding::RunTime(others), Target::Process);
-    let processes = (Finding::Elsewhere(ElsewhereFinding::Processes), Target::Process);
+    let others = (others, Target::Process);
     let whole = whole_state(message).map(|finding| (Finding::RunTime(finding), Target::Argument));
     // Whoever asks for little finds a full device: what fills it tells more than the last request.
     let is_last_straw = asker == Asker::Array && message.reason() != Reason::Results;
     let (first, then) = if is_last_straw { (Some(others), less) } else { (less, Some(others)) };
-    whole.into_iter().chain(first).chain(then).chain([processes]).collect()
+    whole.into_iter().chain(first).chain(then).collect()
 }
 
 /// The state that a text shows as replicated beside an error; what is being made is divided as it is made.

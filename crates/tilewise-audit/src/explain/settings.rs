@@ -8,14 +8,14 @@ use crate::{
     advice::{
         Recommendation, Target,
         finding::{
-            Asker, BlockFinding, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink,
-            WholeArray,
+            Asker, BlockFinding, ElsewhereFinding, Finding, Holders, MemoryFinding, MessageLacks, RunTimeFinding,
+            Shrink, WholeArray,
         },
     },
     message::Listing,
 };
 use tilewise::{ElementType, Shape};
-use tilewise_oom::{Done, Framework, Gpu, Occasion, Reason, Run, Section, Setting, Switch, SwitchKind};
+use tilewise_oom::{Done, Framework, Gpu, Occasion, Run, Section, Setting, Switch, SwitchKind};
 
 /// With fewer tokens, or other elements, in all samples together, weights and their state take most of the memory.
 const FEW: u64 = 1024;
@@ -162,7 +162,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
             of_tables(listing).or(of_all)
         }
         // In the first step of a training its own arrays fill the device.
-        Some(Finding::Elsewhere(ElsewhereFinding::OfReason(Reason::Small)))
+        Some(Finding::Elsewhere(ElsewhereFinding::Holders(_)))
             if is_trained && !message.job.has_run && settings.iter().any(is_bound) =>
         {
             None
@@ -170,15 +170,15 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
         Some(Finding::RunTime(RunTimeFinding::AskLess { asker: Asker::Program | Asker::Array, shrink })) => {
             shrink.take()
         }
-        Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: None, .. } | ElsewhereFinding::TooLarge(_))) => {
-            None
-        }
+        Some(Finding::Elsewhere(
+            ElsewhereFinding::Holders(Holders { program: true, .. }) | ElsewhereFinding::TooLarge(_),
+        )) => None,
         Some(Finding::Elsewhere(
             ElsewhereFinding::TorchCheckpoint
             | ElsewhereFinding::TorchLess { is_last_of_many: false, .. }
             | ElsewhereFinding::Whole(WholeArray::Unknown),
         )) => None,
-        Some(Finding::Elsewhere(ElsewhereFinding::Smaller { largest: Some(largest), .. }))
+        Some(Finding::Elsewhere(ElsewhereFinding::Smaller(largest)))
             if !largest.is_random && largest.transform.is_none() =>
         {
             None
@@ -204,10 +204,7 @@ pub(super) fn with_settings(mut advice: Vec<Recommendation>, listing: Listing<'_
     });
     // A setting names the batch of this step.
     let is_of_batch = |piece: &Recommendation| {
-        matches!(
-            &piece.finding,
-            Finding::Elsewhere(ElsewhereFinding::Smaller { largest: Some(_), .. }) | Finding::LargeDimension(_)
-        )
+        matches!(&piece.finding, Finding::Elsewhere(ElsewhereFinding::Smaller(_)) | Finding::LargeDimension(_))
     };
     advice.retain(|piece| !is_of_batch(piece));
     let names_batch = message.job.settings.iter().any(|setting| setting.is_of_batch() && is_lowerable(&setting));

@@ -1,5 +1,6 @@
 //! Advice on PyTorch's own allocator, and on servers that use it.
 
+use super::elsewhere::holders;
 use crate::advice::finding::{
     ElsewhereFinding::{self, *},
     WholeArray,
@@ -102,18 +103,32 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
     let is_joined = figures.are_pieces_enough() && !message.job.done.contains(&Done::ExpandableSegments);
     // A server sizes its cache by what is free: pieces are what is left of that.
     let joined = Some(TorchFragmented).filter(|_| is_joined && (is_most || message.server.is_none()));
-    let processes = processes(message, &figures);
+    // A cause that the text shows needs no look.
+    let is_unsure = matches!(
+        less,
+        TorchLess { .. } | TorchCheckpoint | TorchGrowth | Whole(WholeArray::Unknown) | ServerPrograms { .. }
+    );
+    let processes = processes(message, &figures).filter(|found| is_unsure || !matches!(found, Holders(_)));
     let beside = beside(message, &figures);
     // A server fills what it is given; saves, collections and an optimizer's update ask for much in small pieces.
     let is_of_work = message.server.is_some() || matches!(less, OptimizerState | TorchSave { .. } | TorchCollection);
     let is_small = message.cause() == Some(OomVerdict::Reservation) && !is_of_work;
     let order = match () {
         () if beside.is_some() => [beside, processes, None],
-        () if is_small || figures.is_of_others() => {
-            [Some(JaxBeside).filter(|_| message.job.names.jax).or(processes), Some(less), None]
+        () if message.job.names.jax && message.job.pool.preallocates == Some(false) => {
+            [Some(JaxBeside { gives_nothing_back: true }), None, None]
         }
+        () if is_small || figures.is_of_others() => [
+            Some(JaxBeside { gives_nothing_back: false }).filter(|_| message.job.names.jax).or(processes),
+            Some(less),
+            None,
+        ],
         () if is_most && !message.job.grows && !matches!(less, ServerPrograms { is_capture: true, .. }) => {
             [joined, Some(less), processes]
+        }
+        // Without figures the look tells whether less at once helps.
+        () if matches!((&less, &processes), (TorchLess { run: None, .. }, Some(Holders(_)))) => {
+            [processes, Some(less), None]
         }
         () => [Some(less), joined, processes],
     };
@@ -185,6 +200,7 @@ fn processes(message: &Message, figures: &Figures) -> Option<ElsewhereFinding> {
     let largest = message.job.processes.iter().filter(is_other).max_by_key(|other| other.size.bytes()).cloned();
     let finding = match largest {
         None if message.job.lists_no_process => TorchHidden,
+        None if others.is_none() => Holders(holders(message, false)),
         largest => TorchProcesses(largest),
     };
     Some(finding).filter(|_| is_possible && others.map_or(!is_of_apple, |(_, are_many)| are_many))

@@ -121,7 +121,7 @@ fn what_a_gradient_keeps_on_a_gpu_is_known_by_its_name() {
         );
         let explained = explain(Message::parse(&text).expect("a message"), None);
         explained.advice.into_iter().find_map(|advice| match advice.finding {
-            Finding::Elsewhere(ElsewhereFinding::Smaller { largest, .. }) => Some(largest?.transform),
+            Finding::Elsewhere(ElsewhereFinding::Smaller(largest)) => Some(largest.transform),
             _ => None,
         })
     };

@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
             "Too large swap space {used:size} out of the {total:size} total CPU memory is allocated for the {swap:name} space",
         ],
         adds: &[
-            "+was running was {node_used:size} {node:size}",
+            "+(was running was|Memory on the node was) {node_used:size} {node:size}",
             "+killed by the {group:name} out of memory handler",
             "+StepId {slurm_job:number}",
         ],
@@ -63,6 +63,8 @@ pub(super) const RULES: &[Rule] = &[
             "Error while creating shared memory {segment:name}",
             "insufficient shared memory {segment:name}",
             "workers are out of shared memory {segment:name}",
+            "Allocating {asked:bytes} exceeds the memory limit of {scratch:bytes}",
+            "operation {workspace:name} … failed cuSolver invalid value",
             "Quota exceeded for {quota:name}",
             "exceeded quota {quota:name}",
             "cannot allocate memory in static {tls:name} block",

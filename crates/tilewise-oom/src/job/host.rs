@@ -1,6 +1,6 @@
 //! A job's use of the host's memory.
 
-use super::{InputOption, PerUnit, SEARCHED, pool_settings::assigned};
+use super::{InputOption, PerUnit, SEARCHED, pool_settings::assigned, processes};
 use crate::prose;
 use crate::text::{tail, word};
 
@@ -30,6 +30,10 @@ pub struct Host {
     pub converts: bool,
     /// Whether the job is a script that converts weights, by the name of its file.
     pub is_converter: bool,
+    /// The process that takes the most, by a table: its command, and its figure in GB.
+    pub largest: Option<(String, String)>,
+    /// Whether a sentence tells that nothing of it is to stay there.
+    pub is_left: bool,
     /// Whether the text tells that higher limits of its memory ended the same.
     pub is_limit_in_vain: bool,
     /// Bytes of a program's buffers, by the compiler's report of them.
@@ -74,6 +78,8 @@ impl Host {
             per_unit: PerUnit::of(log),
             converts: CONVERSIONS.iter().any(|sign| log.contains(sign)),
             is_converter: is_converter(log),
+            largest: processes::largest_of_table(tail(log, SEARCHED)),
+            is_left: is_left(log),
             is_limit_in_vain: is_limit_in_vain(log),
             program_bytes: log.lines().filter_map(program_bytes).max(),
         }
@@ -97,6 +103,20 @@ fn is_limit_in_vain(log: &str) -> bool {
     let lower = tail(log, SEARCHED).to_ascii_lowercase();
     let has = |sentence: &str, known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
     let is_told = |sentence: &str| has(sentence, &LIMITS) && has(sentence, &AGAIN) && has(sentence, &["kill", "oom"]);
+    prose::sentences(&lower).any(is_told)
+}
+
+/// Whether a sentence denies that values stay on the host, or tells that they come back: `nothing should remain on the host`.
+fn is_left(log: &str) -> bool {
+    const STAY: [&str; 6] = ["stay", "remain", "end up", "be kept", "belong", "be left"];
+    const BACK: [&str; 4] = ["back to the device", "back on the device", "back to the tpu", "back to hbm"];
+    let lower = tail(log, SEARCHED).to_ascii_lowercase();
+    let has = |sentence: &str, known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
+    let is_told = |part: &str| {
+        let is_denied =
+            has(part, &["nothing", "none", "not ", "n't ", "no "]) && has(part, &STAY) && part.contains("host");
+        is_denied || has(part, &BACK)
+    };
     prose::sentences(&lower).any(is_told)
 }
 
@@ -200,6 +220,8 @@ mod tests {
         assert!(is_limit_in_vain("It is OOM-killed at an 850 GiB request and again at 909 and 940."));
         assert!(is_converter("python ./to_hf_weights.py --x") && is_converter("File \"a/convert_ckpt.py\", line 3"));
         assert!(!is_converter("File \"site-packages/convert.py\"") && !is_converter("a converter in train.py"));
+        assert!(is_left("None of it should remain on the host.") && is_left("It goes back to the device."));
+        assert!(!is_left("It stays on the host.") && !is_left("no error on the host"));
         assert!(!is_limit_in_vain("it is killed at the limit of 4 GB") && !is_limit_in_vain("again at step 4"));
         assert_eq!(program_bytes("Total bytes used: 240526557204 (224.01GiB)"), Some(240_526_557_204));
         assert_eq!((program_bytes("Total bytes used: é"), program_bytes("")), (None, None));

@@ -1,6 +1,7 @@
 //! Arrays that pasted code keeps on the device: lists that a loop appends to, and checkpoints.
 
 use super::SEARCHED;
+use crate::prose;
 use crate::text::tail;
 
 /// Lines of a loop before one that appends.
@@ -33,6 +34,8 @@ pub enum Kept {
     /// A checkpoint that is loaded to the device beside the state that it is copied into: `state = torch.load(path,
     /// map_location=device)`.
     Checkpoint(String),
+    /// Arrays of the functions that errors left, by a sentence: the last traceback has them.
+    Traceback,
     /// A checkpoint that each rank loads to the GPU from which it was saved: `load_from_checkpoint(path)` of Lightning.
     OfEachRank,
 }
@@ -44,12 +47,52 @@ impl Kept {
         let are_ranks = ["[rank", "local_rank", "torchrun", "DDP", "ddp", "devices="].into_iter().any(has);
         let of_each = has(".load_from_checkpoint(") && !has("map_location") && are_ranks;
         let checkpoint = checkpoint(&lines).map(Self::Checkpoint);
+        if tail(log, SEARCHED)
+            .to_ascii_lowercase()
+            .split("\n\n")
+            .any(|part| prose::sentences(part).any(is_kept_by_errors))
+        {
+            return Some(Self::Traceback);
+        }
         if makes_models(&lines) {
             return Some(Self::Models);
         }
         let of_loop = || list(&lines).map(|(list, value)| Self::List { list, value }).or_else(|| sum(&lines));
-        checkpoint.or(of_each.then_some(Self::OfEachRank)).or_else(of_loop)
+        checkpoint.or(of_each.then_some(Self::OfEachRank)).or_else(of_loop).or_else(|| list_in_prose(log))
     }
+}
+
+/// Whether a sentence, in lower case, tells that an error leaves memory taken: `if the call raises, the GPU memory is not released`.
+fn is_kept_by_errors(sentence: &str) -> bool {
+    const ERRORS: [&str; 6] = ["error", "exception", "raise", "interrupt", "ctrl", "crash"];
+    const KEPT: [&str; 10] = [
+        "not released",
+        "not freed",
+        "n't released",
+        "n't freed",
+        "n't release",
+        "n't free ",
+        "never released",
+        "never freed",
+        "still allocated",
+        "stays allocated",
+    ];
+    let has = |known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
+    let is_of_turn =
+        [" after ", " if ", " when", " each ", " every "].iter().any(|word| format!(" {sentence}").contains(word));
+    has(&ERRORS) && has(&KEPT) && is_of_turn && sentence.contains("memory")
+}
+
+/// A list without a name, of which a sentence tells: `We append every batch's output to a list.`
+fn list_in_prose(log: &str) -> Option<Kept> {
+    let lower = tail(log, SEARCHED).to_ascii_lowercase();
+    let is_told = |sentence: &str| {
+        let has = |known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
+        has(&["append", "collect", "gather"])
+            && has(&["to a list", "in a list", "into a list"])
+            && has(&["each", "every", "all"])
+    };
+    prose::sentences(&lower).any(is_told).then(|| Kept::List { list: String::new(), value: None })
 }
 
 /// The name of a checkpoint on the device that nothing drops.

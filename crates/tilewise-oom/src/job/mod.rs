@@ -1,5 +1,6 @@
 //! The job beside a message: its settings, its code, and the steps that ran before the failure.
 
+mod closure;
 mod devices;
 mod done;
 mod gpu;
@@ -128,6 +129,8 @@ pub struct Job {
     pub long_input: Option<[u64; 2]>,
     /// Whether the text tells that a compiled function closes over an array.
     pub closes_over: bool,
+    /// Whether code compiles a function without parameters.
+    pub takes_nothing: bool,
     /// An optimizer with which it ran, where one with more state fails.
     pub optimizers: Option<Optimizers>,
     /// Whether earlier attempts ran in the same process.
@@ -141,10 +144,6 @@ pub struct Job {
     /// The folder that it dumps its programs to, if the text shows its `--xla_dump_to`.
     pub dump: Option<String>,
 }
-
-/// Words of a function that reads an array without taking it as an argument, and JAX's own for such arrays.
-const CLOSES: [&str; 5] =
-    ["closes over", "closed over", "closing over", "closed-over", "constants were captured during lowering"];
 
 impl Job {
     /// The job of a log; `text` is the log without what surrounds its messages.
@@ -198,7 +197,8 @@ impl Job {
             lacks_no_grad: no_grad::is_lacking(log),
             evaluates_with_grad: no_grad::is_lacking_beside_eval(log),
             long_input: long_input(text),
-            closes_over: CLOSES.iter().any(|sign| lower.contains(sign)),
+            closes_over: closure::closes_over(log, &lower),
+            takes_nothing: closure::takes_nothing(log),
             optimizers: Optimizers::of(&lower),
             is_repeated: history::is_repeated(&lower),
             is_resumed: history::is_resumed(&lower),
@@ -207,7 +207,8 @@ impl Job {
                 .or_else(|| Worked::of(&lower))
                 .or_else(|| Worked::of_update(tail(log, SEARCHED)))
                 .or_else(|| Worked::of_change(tail(log, SEARCHED)))
-                .or_else(|| Worked::of_option(tail(log, SEARCHED))),
+                .or_else(|| Worked::of_option(tail(log, SEARCHED)))
+                .or_else(|| Worked::of_condition(tail(log, SEARCHED))),
             occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),
         }

@@ -14,6 +14,8 @@ pub struct PoolSettings {
     pub fraction: Option<(String, String)>,
     /// Whether other limits were tried in vain.
     pub is_fraction_in_vain: bool,
+    /// Whether it sets its pool aside as it starts, if the text sets so.
+    pub preallocates: Option<bool>,
     /// The variable that takes the pool away, and its value: `XLA_PYTHON_CLIENT_ALLOCATOR`, `platform`.
     pub unpooled: Option<(String, String)>,
     /// Bytes of one GPU that TensorFlow set aside in this process, by its own word.
@@ -39,6 +41,8 @@ impl PoolSettings {
             fraction: set(|name| name.ends_with("CLIENT_MEM_FRACTION") || name == "PJRT_ALLOCATOR_FRACTION")
                 .filter(is_fraction),
             is_fraction_in_vain: trials::is_tried(lower, "client_mem_fraction"),
+            preallocates: set(|name| name.ends_with("CLIENT_PREALLOCATE"))
+                .map(|(_, value)| !value.eq_ignore_ascii_case("false") && value != "0"),
             unpooled: set(|name| name.ends_with("CLIENT_ALLOCATOR")).filter(|(_, value)| value == "platform"),
             tensorflow_bytes: text.lines().filter_map(bytes_of_tensorflow).max(),
             lets_tensorflow: text.contains("set_memory_growth(") && !hides,

@@ -40,6 +40,17 @@ impl ListedProcess {
     }
 }
 
+/// The first process of a table of the host's, its command and its figure in GB: `MEM(GB) COMMAND`, `71277 398.12 ray::Train`.
+pub(super) fn largest_of_table(log: &str) -> Option<(String, String)> {
+    let mut lines = log.lines().skip_while(|line| !line.contains("MEM(GB)"));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
+    lines.nth(1).and_then(|line| {
+        let mut words = line.split_whitespace().skip_while(|word| !word.contains('.'));
+        let figure = words.next().filter(|figure| figure.parse::<f64>().is_ok())?;
+        Some((words.next().filter(|command| command.chars().all(is_plain))?.to_owned(), figure.to_owned()))
+    })
+}
+
 /// Whether a line tells that `nvidia-smi` lists no process: `nvidia-smi inside the container lists no process`. `lower` is in
 /// lower case.
 pub(super) fn lists_none(lower: &str) -> bool {
@@ -50,13 +61,18 @@ pub(super) fn lists_none(lower: &str) -> bool {
 
 /// Whether a sentence tells that the job has its device for itself: `Nothing else runs on the card.`
 pub(super) fn is_alone(lower: &str) -> bool {
-    const ALONE: [&str; 8] = [
+    const ALONE: [&str; 13] = [
         "nothing else runs",
         "nothing else is running",
         "nothing else on the gpu",
         "nothing else uses",
         "no other process",
         "no other job",
+        "card is empty",
+        "gpu is empty",
+        "is otherwise empty",
+        "an empty card",
+        "an empty gpu",
         "otherwise idle",
         "idle otherwise",
     ];
@@ -67,7 +83,7 @@ pub(super) fn is_alone(lower: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{ListedProcess, is_alone, lists_none};
+    use super::{ListedProcess, is_alone, largest_of_table, lists_none};
 
     #[test]
     fn processes_that_an_error_lists() {
@@ -82,6 +98,13 @@ mod tests {
             "",
         ];
         assert!(none.iter().all(|text| numbers(text).is_empty()));
+    }
+
+    #[test]
+    fn the_first_of_a_table() {
+        let table = "Top 10 memory users:\nPID\tMEM(GB)\tCOMMAND\n717\t91.25\tray::Learner.run --x\n718\t1.00\tpython";
+        assert_eq!(largest_of_table(table), Some(("ray::Learner.run".to_owned(), "91.25".to_owned())));
+        assert_eq!((largest_of_table("PID MEM(GB) COMMAND\n"), largest_of_table("")), (None, None));
     }
 
     #[test]

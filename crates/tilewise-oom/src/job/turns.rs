@@ -49,7 +49,9 @@ pub(super) fn have_run(text: &str) -> bool {
         }
         if singular == name && is_turn {
             // `step 12` and `step: 12`, in a line of a log; `batch 32` and `epoch=10` are settings, `time: 12` is a clock's.
-            return !["batch", "time"].contains(&singular) && is_number(text, &words, at + 1);
+            // `at about batch 3100`
+            let is_rough = at > 0 && ["about", "around", "roughly", "near"].contains(&lower(at - 1).as_str());
+            return (singular != "batch" || is_rough) && singular != "time" && is_number(text, &words, at + 1);
         }
         let before: Vec<String> = (at.saturating_sub(4)..at).map(lower).collect();
         // `stable for hours`
@@ -144,6 +146,7 @@ mod tests {
             "it stops at the 48th iteration",
             "runs out on the second batch",
             "training is stable for hours",
+            "it dies at about batch 3100",
         ] {
             assert!(have_run(text), "{text}");
         }

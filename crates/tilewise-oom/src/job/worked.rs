@@ -21,6 +21,8 @@ pub enum Worked {
     Release(String),
     /// The state before a commit, which a sentence takes back.
     Before(String),
+    /// Code or an option with which alone it fails, as the text has it.
+    Without(String),
     /// An option, with the value with which it works.
     Option {
         /// The option's name, as the text has it.
@@ -171,6 +173,20 @@ impl Worked {
         })
     }
 
+    /// The code that a sentence tells to be there whenever it fails: ``It only happens if `jax.debug.breakpoint` is set.``
+    pub(crate) fn of_condition(text: &str) -> Option<Self> {
+        const FAILS: [&str; 5] = ["happens", "fails", "occurs", "runs out", "crashes"];
+        const THERE: [&str; 6] = ["is set", "is used", "is enabled", "is on", "is there", "is called"];
+        sentences(text).find_map(|sentence| {
+            let (_, condition) = sentence.split_once("only ")?;
+            let has = |known: &[&str]| known.iter().any(|sign| condition.contains(sign));
+            let is_told = has(&FAILS) && has(&THERE) && has(&[" if ", " when "]) && !has(&["n't", "not "]);
+            let name = condition.split('`').nth(1).filter(|_| is_told)?;
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "._=-".contains(c);
+            (!name.is_empty() && name.chars().all(is_plain)).then(|| Self::Without(name.to_owned()))
+        })
+    }
+
     /// The release from which a sentence tells of an update, since when it fails: `After upgrading from Tool v3.0.0 to v3.0.3 it fails.`
     pub(crate) fn of_update(text: &str) -> Option<Self> {
         let is_version =
@@ -297,6 +313,24 @@ mod tests {
             "jit_compile=False works?",
             "with a_b=True it fails",
             "é_=é",
+            "",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn code_with_which_alone_it_fails() {
+        let of = |text: &str| match Worked::of_condition(text) {
+            Some(Worked::Without(name)) => Some(name),
+            _ => None,
+        };
+        assert_eq!(of("It only fails when `debug_nans=True` is set.").as_deref(), Some("debug_nans=True"));
+        for none in [
+            "it fails when `x` is set",
+            "it only fails if `x` is not set",
+            "only `x` happens",
+            "only happens if `` is set",
             "",
         ] {
             assert_eq!(of(none), None, "{none}");

@@ -2,8 +2,8 @@
 
 use super::{
     Words,
-    code::{INDICES_OF_LOGITS, JAX, PROCESSES},
-    gpu_kernels, host, reason,
+    code::{INDICES_OF_LOGITS, JAX},
+    gpu_kernels, holders, host, reason,
     run_time::{drop_old, list_alive},
     smaller, whole_array,
     words::{capitalized, lower_fraction, part, printed},
@@ -14,7 +14,7 @@ use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
 use tilewise_oom::{Form, Framework, ListedProcess, Message, OomVerdict, PrintedSize, Reason, Server, UntiledMachine};
 
 /// The cause, where neither the message nor its text shows one.
-pub(super) const NOT_TOLD: &str = "The message doesn't tell what holds the memory.";
+pub(super) const NOT_TOLD: &str = "The message itself doesn't tell what holds the memory.";
 
 /// The step where a device gathers a state to save it.
 const SAVE: &str = "Save each device's own part; adapters alone, where only they are trained; or the state gathered on the host. A second copy on the \
@@ -30,6 +30,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostShuffle(_)
         | ElsewhereFinding::HostCollection
         | ElsewhereFinding::HostGrowth(_)
+        | ElsewhereFinding::HostLargest(..)
         | ElsewhereFinding::HostProgram(_)
         | ElsewhereFinding::HostInVain
         | ElsewhereFinding::HostShared
@@ -72,7 +73,18 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             .task(format!("Keep TensorFlow off the GPU: {it_may}"))
             .code("import tensorflow as tf", "tf.config.set_visible_devices([], 'GPU')  # right after the import")
         }
-        ElsewhereFinding::JaxBeside => Words::new(
+        ElsewhereFinding::JaxBeside { gives_nothing_back: true } => Words::new(
+            "Run JAX's part in a process of its own that ends: what its allocator once took it keeps for itself until the process ends, though it \
+             sets nothing aside, and whatever is deleted. `XLA_PYTHON_CLIENT_ALLOCATOR=platform` gives back each array that is deleted, and is slow",
+        )
+        .task("Run JAX's part in a process that ends: until then it gives nothing back")
+        .code(
+            "import multiprocessing\nfrom concurrent.futures import ProcessPoolExecutor",
+            "with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context('spawn')) as one:\n    \
+                 result = one.submit(predict, inputs).result()  # NumPy arrays\n\
+             # else: export XLA_PYTHON_CLIENT_ALLOCATOR=platform, and delete the arrays",
+        ),
+        ElsewhereFinding::JaxBeside { .. } => Words::new(
             "Keep JAX off the GPU, or let it set nothing aside: where a process imports both, JAX takes most of the GPU for a pool as it starts, \
              which PyTorch sees as memory of others",
         )
@@ -131,12 +143,8 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         )
         .task("If its precision suffices: compute in f32 (f64 now)")
         .jax(about, JAX, "jax.config.update('jax_enable_x64', False)"),
-        ElsewhereFinding::Processes => Words::new(
-            "If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)",
-        )
-        .task("If other processes use the device: see what they hold")
-        .code(None, PROCESSES),
-        ElsewhereFinding::Smaller { largest } => smaller::words(largest.as_ref(), about),
+        ElsewhereFinding::Holders(found) => holders::words(*found, about),
+        ElsewhereFinding::Smaller(largest) => smaller::words(largest, about),
         ElsewhereFinding::TooLarge(times) => Words::new(format!(
             "Ask for less than 1/{times} at once, or divide it between more than {times} devices: one request is for more than the device has, so that \
              nothing else in its memory is the cause. Fewer or smaller samples, rows or tokens make it smaller, as does a narrower type; what it \

@@ -27,9 +27,10 @@ const MOST_STAGES: u64 = 4;
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
         ElsewhereFinding::SharedMemory { fusion: Some(fusion), .. } => Words::new(format!(
-            "Update jaxlib: `{fusion}` is a fusion of XLA's own, and newer versions choose smaller tiles for it; meanwhile keep its \
-             operations apart with `jax.lax.optimization_barrier`"
+            "Keep the operations of `{fusion}` apart, a fusion of XLA's own, with `jax.lax.optimization_barrier`; or update jaxlib, whose newer versions may \
+             divide it otherwise"
         ))
+        .task("Keep the operations of XLA's fusion apart, or update jaxlib")
         .code(JAX_AND_NUMPY, "x = jax.lax.optimization_barrier(x)  # between the operations that are fused"),
         ElsewhereFinding::SharedMemory { percent, largest, is_of_pallas, is_own, .. } => {
             let are_stages_enough = percent.is_none_or(|percent| percent.saturating_mul(MOST_STAGES) >= 100);

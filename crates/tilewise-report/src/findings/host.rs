@@ -13,6 +13,10 @@ use tilewise_oom::{Framework, InputKind, InputOption, Message, Occasion, PerUnit
 const CONVERTERS: &str = "# a converter that reads tensors as it writes them; MaxText's to_maxtext: --lazy_load_tensors=true\n\
                           # or safetensors.safe_open(file, framework='np'), which reads one tensor at a time";
 
+/// Lists the lines that make what a process has kept since its start.
+const TRACED: &str = "tracemalloc.start()  # before the first step; then, after some:\n\
+     print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')";
+
 pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words {
     match finding {
         ElsewhereFinding::HostLimit { option, value, job } => {
@@ -123,12 +127,14 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 Some(rise) => format!("Find what the host keeps up to `{}`: {} → {}", rise.at, rise.from, rise.to),
                 None => "Find what the host keeps of each step: its memory grows".to_owned(),
             })
-        .code(
-            "import tracemalloc",
-            "tracemalloc.start()  # before the first step; then, after some:\n\
-             print(*tracemalloc.take_snapshot().statistics('lineno')[:10], sep='\\n')",
-        )
+            .code("import tracemalloc", TRACED)
         }
+        ElsewhereFinding::HostLargest(command, figure) => Words::new(format!(
+            "Find what `{command}` keeps: it alone has {figure} GB, so that fewer workers don't help. Steps that ran needed as much, so that the rest has \
+             grown since: copies of weights for a save or a transfer, results in lists, caches"
+        ))
+        .task(format!("Find what `{command}` keeps: it alone has {figure} GB"))
+        .code("import tracemalloc", TRACED),
         ElsewhereFinding::HostProgram(all) => {
             let all = bytes(*all);
             Words::new(format!(
@@ -160,12 +166,15 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 format!(": {billions} billion parameters take {half} in 16 bits, {whole} in f32, and a converter may hold both")
             });
             let size = size.unwrap_or_default();
-            Words::new(format!(
+            let words = Words::new(format!(
                 "Convert tensor by tensor, with a converter that writes each as it is read, or on a host with more memory{size}"
             ))
             .task("Convert tensor by tensor, or on a host with more memory")
-            .caveat(size.trim_start_matches(": ").to_owned())
-            .code(None, CONVERTERS)
+            .code(None, CONVERTERS);
+            match size.strip_prefix(": ") {
+                Some(size) => words.caveat(size),
+                None => words,
+            }
         }
         ElsewhereFinding::HostCopies(processes) => Words::new(format!(
             "Hold the model and the data once for all {processes} processes: make them before the processes are forked, which share what none of them \

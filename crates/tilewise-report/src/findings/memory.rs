@@ -244,8 +244,7 @@ fn lacking(
     // Only the program shows which part of it grows with the batch.
     let shrink = shrink.map(to_shrink);
     let why = format!("{why}{}", shrink.as_ref().map(|shrink| format!(". {shrink}")).unwrap_or_default());
-    let words =
-        if is_elsewhere && dump.is_none() { less_at_once(&why, about) } else { look_inside(lacks, &why, dump, about) };
+    let words = if is_elsewhere && dump.is_none() { less_at_once(&why, about) } else { look_inside(&why, dump, about) };
     match shrink {
         Some(shrink) => words.caveat(shrink),
         None => words,
@@ -275,21 +274,15 @@ fn less_at_once(why: &str, about: &Recommendation) -> Words {
 /// The way to train with a smaller batch and as many samples in a step, of trainers that have this option.
 const ADD_UP: &str = "Raise `gradient_accumulation_steps` as much: gradients of smaller batches add up";
 
-const DUMP_IT: &str = "Dump the program and run `tilewise audit dump`";
-
 /// Advice to read the program's dump, which shows more than a message.
-pub(super) fn look_inside(lacks: MessageLacks, why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
+pub(super) fn look_inside(why: &str, dump: Option<&str>, about: &Recommendation) -> Words {
     // A dump in a bucket is copied first.
     let remote = dump.filter(|folder| folder.contains("://"));
-    // Whoever runs a program that somebody else wrote can do no more than try smaller inputs.
-    let is_blind = dump.is_none() && lacks == MessageLacks::Arrays && !about.is_batch_ruled_out;
     let (sentence, task) = match dump {
         Some(_) => ("Run `tilewise audit` on the job's own dump", "See in the job's own dump what owns the peak"),
-        None if is_blind => (DUMP_IT, "Dump the program, and see its peak; or try smaller inputs"),
-        None => (DUMP_IT, "Dump the program, and see what owns its peak"),
+        None => ("Dump the program and run `tilewise audit dump`", "Dump the program, and see what owns its peak"),
     };
-    let or_less = if is_blind { ", or try smaller inputs, such as fewer or shorter samples" } else { "" };
-    let words = Words::new(format!("{sentence}, which says what owns the peak{or_less}: {why}")).task(task);
+    let words = Words::new(format!("{sentence}, which says what owns the peak: {why}")).task(task);
     match (about.framework, remote, dump) {
         (_, Some(folder), _) if folder.starts_with("gs://") => {
             words.code(None, format!("gcloud storage cp -r {folder} dump\ntilewise audit dump"))

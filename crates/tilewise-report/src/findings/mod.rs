@@ -23,6 +23,7 @@ mod gathered_pages;
 mod gpu_kernels;
 mod graphs;
 mod history;
+mod holders;
 mod host;
 mod kernel_columns;
 mod kernel_memory;
@@ -301,12 +302,9 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
 pub(crate) fn only_looks(about: &Recommendation) -> bool {
     match &about.finding {
         Finding::Memory(MemoryFinding::LookInside { .. }) => true,
-        Finding::Elsewhere(ElsewhereFinding::OfReason(reason)) => matches!(
-            reason,
-            Reason::Killed | Reason::Small | Reason::Tiny | Reason::Taken | Reason::Results | Reason::Handle
-        ),
+        Finding::Elsewhere(ElsewhereFinding::OfReason(reason)) => matches!(reason, Reason::Killed | Reason::Handle),
         Finding::Elsewhere(finding) => {
-            matches!(finding, ElsewhereFinding::Processes | ElsewhereFinding::TorchProcesses(_))
+            matches!(finding, ElsewhereFinding::Holders(_) | ElsewhereFinding::TorchProcesses(_))
         }
         _ => false,
     }
@@ -315,8 +313,12 @@ pub(crate) fn only_looks(about: &Recommendation) -> bool {
 /// The cause that the first change is against, where a message's text shows it and the message doesn't.
 pub(crate) fn likely_cause(explanation: &Explanation, cause: &str) -> Option<String> {
     let first = explanation.advice.first().filter(|_| cause == elsewhere::NOT_TOLD)?;
+    if matches!(&first.finding, Finding::Elsewhere(ElsewhereFinding::Holders(_))) {
+        let what = if explanation.message.used.is_some() { "the size of one request alone" } else { "no figure" };
+        return Some(format!("The text has {what}: it doesn't tell what holds the memory."));
+    }
     let is_shown = match &first.finding {
-        Finding::RunTime(finding) => matches!(finding, RunTimeFinding::Kept(_)),
+        Finding::RunTime(finding) => matches!(finding, RunTimeFinding::Kept(_) | RunTimeFinding::ClosedOver),
         Finding::Elsewhere(finding) => matches!(
             finding,
             ElsewhereFinding::Mapped(_)

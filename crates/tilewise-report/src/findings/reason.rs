@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{ALIVE, JAX, PROCESSES},
+    code::{JAX, PROCESSES},
     words::printed,
 };
 use crate::style::{bytes, grouped};
@@ -86,7 +86,6 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         )
         .task("Take the GPUs that no other process fills")
         .code(None, "nvidia-smi  # lists them\nexport CUDA_VISIBLE_DEVICES=0  # their numbers"),
-        Reason::Ungrown | Reason::Tiny | Reason::Small | Reason::Results | Reason::Taken => held_by_others(about),
         Reason::Fragmentation => Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
             .jax(about, None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"),
         Reason::Group => Words::new(
@@ -167,30 +166,6 @@ fn smaller_pool(sentence: &str, about: &Recommendation) -> Words {
             words.code(None, "config :exla, :clients, cuda: [platform: :cuda, memory_fraction: 0.6]  # in place of 0.9")
         }
         _ => words,
-    }
-}
-
-fn held_by_others(about: &Recommendation) -> Words {
-    let reserved = match about.framework {
-        Some(Framework::Jax) => ", where a second process of JAX finds 75 % already reserved",
-        _ => "",
-    };
-    let words = Words::new(format!(
-        "See which processes and arrays hold the device's memory (of an NVIDIA card: `nvidia-smi`{reserved})"
-    ));
-    let shared = match about.framework {
-        Some(Framework::Jax) => "XLA_PYTHON_CLIENT_MEM_FRACTION=.4",
-        Some(Framework::TorchXla) => "PJRT_ALLOCATOR_FRACTION=0.4",
-        Some(Framework::TensorFlow) => "TF_FORCE_GPU_ALLOW_GROWTH=true",
-        _ => return words.code(None, PROCESSES),
-    };
-    // One process alone would have less by a smaller part.
-    let look = format!("{PROCESSES}: another process there? end it, or set {shared} for both");
-    match about.framework {
-        Some(Framework::Jax) => {
-            words.code(JAX, format!("{look}\n# only yours? just before the call that fails:\n{ALIVE}"))
-        }
-        _ => words.code(None, look),
     }
 }
 

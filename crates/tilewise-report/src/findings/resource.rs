@@ -1,6 +1,6 @@
 //! Resources other than memory, of which the same status code tells.
 
-use super::Words;
+use super::{Words, code::JAX, words::printed};
 use tilewise_oom::{Message, Resource};
 
 /// Shared memory of a pod's container that runs the model.
@@ -25,6 +25,21 @@ pub(super) fn words(resource: Resource) -> Words {
         )
         .task("Load this library first: import it before all others")
         .code(None, "export LD_PRELOAD=LIBRARY.so  # the path in the error; or import its package first"),
+        Resource::Scratch => Words::new(
+            "Call the library for a part at a time, such as some rows of a batch, or with a narrower type; or update jaxlib: XLA lets a library's call \
+             have that much for its work, whatever the GPU has, and newer versions may allow more",
+        )
+        .task("Call the library for a part at a time, some rows each, or update jaxlib")
+        .code(JAX, "y = jax.lax.map(f, x)  # f: the call for one row, such as jnp.fft.rfft"),
+        Resource::Workspace => Words::new(
+            "Update jaxlib: cuSolver refused the size of its workspace, which older interfaces count in 32 bits, and newer versions call those of 64; or \
+             compute it on the host, or for a smaller matrix. Neither memory nor a narrower type changes the count",
+        )
+        .task("Update jaxlib, whose cuSolver calls count in 64 bits; or compute on the host")
+        .code(
+            JAX,
+            "with jax.default_device(jax.devices('cpu')[0]):  # a needs to lie there\n    w, v = jnp.linalg.eigh(jax.device_put(a, jax.devices('cpu')[0]))",
+        ),
         Resource::Quota => Words::new("Ask for a larger quota, or take fewer devices, or those of another zone or type"),
         _ => Words::new(
             "Send less in one message, such as sums in place of all values, parts or files; or raise the limit on both sides",
@@ -39,6 +54,15 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Resource::Disk) => "A disk is full.".to_owned(),
         Some(Resource::SharedMemory { .. }) => "The shared memory of the container, `/dev/shm`, is full.".to_owned(),
         Some(Resource::Quota) => "A quota is used up.".to_owned(),
+        Some(Resource::Scratch) => {
+            let size = |name| message.facts.size(name).map(printed).unwrap_or_default();
+            format!(
+                "A library's call may not have as much for its work: {} asked for, {} allowed.",
+                size("asked"),
+                size("scratch")
+            )
+        }
+        Some(Resource::Workspace) => "cuSolver refused the size of its workspace.".to_owned(),
         Some(Resource::StaticTls) => "The block of thread-local variables for libraries is full.".to_owned(),
         _ => {
             let figure = |name| message.facts.number(name);
@@ -48,6 +72,10 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         }
     };
     let which = match message.resource() {
+        Some(Resource::Scratch) => {
+            "The limit is a constant of XLA's: neither the GPU's memory nor the pool's part changes it."
+        }
+        Some(Resource::Workspace) => "No memory ran out: a count exceeds what the call takes.",
         Some(Resource::SharedMemory { .. }) => {
             "It is a limit of the container's, not the memory of the host or of a GPU."
         }

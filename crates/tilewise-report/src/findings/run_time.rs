@@ -96,6 +96,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
              equal in both runs, such as the sizes of model and batch, isn't the cause"
         ))
         .task(format!("Keep `{name}={value}`, with which the text says it works")),
+        RunTimeFinding::Worked { worked: Worked::Without(name), .. } => Words::new(format!(
+            "Take `{name}` out, with which alone it fails as the text says, or do its work in another place: whatever is equal without it, such as the sizes \
+             of model and batch, isn't the cause"
+        ))
+        .task(format!("Take `{name}` out, with which alone the text says it fails")),
         RunTimeFinding::Worked { worked: Worked::Before(version), .. } => Words::new(format!(
             "Take commit {version} back until it is mended, as the text says that the job runs without it, and tell its authors: what the commit \
              allocates anew has to replace what it was before, by donation, or after the old arrays are deleted"
@@ -112,11 +117,17 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         | RunTimeFinding::Resumed { .. }
         | RunTimeFinding::TransformedSamples => history::words(finding, about),
         RunTimeFinding::ClosedOver => Words::new(
-            "Pass the array as an argument: one that a compiled function closes over is a constant of its program, which the host copies \
-             several times as it compiles, and the device holds beside the array itself. `functools.partial` closes over it, too",
+            "Pass all arrays as arguments: one that a compiled function closes over is a constant of its program, whole on each device \
+             beside the array itself, and copied by the host as it compiles. `functools.partial` closes over it, too. To divide or move an array no \
+             function is needed",
         )
         .task("Pass the array as an argument of the compiled function")
-        .jax(about, JAX, "y = jax.jit(f)(x, array)  # not jax.jit(lambda x: f(x, array))(x)"),
+        .jax(
+            about,
+            JAX,
+            "y = jax.jit(f)(x, array)  # not jax.jit(lambda x: f(x, array))(x), nor with names from around f\n\
+             # only to divide or move it: array = jax.device_put(array, sharding)",
+        ),
         RunTimeFinding::LongInput { tokens, most } => Words::new(format!(
             "Give the model a shorter input: this one has {} tokens, and the model was trained for {} at most, as the tokenizer warns. What \
              compares all tokens with all grows by their square. Of a video or pictures take fewer frames or pixels",
@@ -125,7 +136,14 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         ))
         .task(format!("Shorten the input: {} tokens, {} at most", grouped(*tokens), grouped(*most)))
         .code(None, format!("tokenizer(text, truncation=True, max_length={most})  # of a video: fewer frames or pixels")),
-        RunTimeFinding::Move => Words::new(
+ RunTimeFinding::Move { gathers: true } => Words::new(
+            "Make the array of each process's own part: it is gathered from all processes, so that each device holds a whole copy for every process. \
+             `jax.device_put` of a host's array to devices of several processes does so, to see that all have the same; \
+             `jax.make_array_from_callback` takes each process's own part",
+        )
+        .task("Make the array of each process's own part: a copy for each is gathered")
+        .jax(about, JAX, "x = jax.make_array_from_callback(x.shape, sharding, lambda at: x[at])  # in place of jax.device_put(x, sharding)"),
+        RunTimeFinding::Move { .. } => Words::new(
             "Move the array in parts, or free the old one as it moves: it is put into another sharding (`jax.device_put`, \
              `process_allgather`, JAX's own program `_identity_fn`), and both have to have room. What every device gets whole is held \
              whole on each",
@@ -139,6 +157,16 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         .code(
             "import torch",
             format!("{name} = torch.load(path, map_location='cpu')\ndel {name}  # after the last load_state_dict"),
+        ),
+        RunTimeFinding::Kept(Kept::Traceback) => Words::new(
+            "Drop the traceback after an error: the last error's traceback has the functions that it left, and with them all their arrays, in a notebook until \
+             the interpreter ends. What is caught where it is raised leaves none. Smaller shapes, or `jax.eval_shape`, find the error without the arrays",
+        )
+        .task("Drop the traceback after an error: it keeps the arrays of what failed")
+        .code(
+            "import gc\nimport sys",
+            "sys.last_value = sys.last_traceback = sys.last_exc = None; gc.collect()  # after each error\n\
+             # or in the cell: try: run() … except Exception: traceback.print_exc()",
         ),
         RunTimeFinding::Kept(Kept::OfEachRank) => Words::new(
             "Load the checkpoint to the host: without a `map_location` each process puts its copy onto the GPU from which it was saved, mostly the \
@@ -157,17 +185,17 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         .task(format!("Add numbers to `{sum}`: a loss keeps the graph of its step"))
         .code(None, format!("{sum} += {}.item()", value.as_deref().unwrap_or("loss"))),
         RunTimeFinding::Kept(Kept::List { list, value }) => {
+            // A sentence tells no name.
+            let (name, list) = if list.is_empty() { ("the list".to_owned(), "kept") } else { (format!("`{list}`"), &**list) };
             let words = Words::new(format!(
-                "Keep on the host what `{list}` collects, or only a sum of it: a loop appends to `{list}`, and each array stays on the device until \
+                "Keep on the host what {name} collects, or only a sum of it: a loop appends to {name}, and each array stays on the device until \
                  the list is gone, with the graph of its gradient, if it has one. Smaller batches only delay it"
             ))
-            .task(format!("Keep on the host what `{list}` collects in a loop"));
+            .task(format!("Keep on the host what {name} collects in a loop"));
             match about.framework {
                 Some(Framework::Jax) => words.code(JAX, format!("{list}.append(jax.device_get({}))", value.as_deref().unwrap_or("y"))),
-                _ => match value {
-                    Some(value) => words.code(None, format!("{list}.append({value}.detach().cpu())")),
-                    None => words.code(None, format!("{list}.append(y.detach().cpu())  # y: what the loop appends")),
-                },
+                None => words.code(JAX, format!("{list}.append(jax.device_get(y))  # PyTorch: {list}.append(y.detach().cpu())")),
+                Some(_) => words.code(None, format!("{list}.append({}.detach().cpu())", value.as_deref().unwrap_or("y"))),
             }
         }
         RunTimeFinding::WholeState(line) => {

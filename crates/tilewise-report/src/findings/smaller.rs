@@ -3,12 +3,11 @@
 use super::{
     Words,
     code::{JAX, MAP},
-    memory::{NO_ARRAYS, look_inside},
 };
 use crate::style::{bytes, grouped};
 use tilewise_audit::{
     Recommendation,
-    recommendation::finding::{LargestBuffer, MessageLacks, Transform},
+    recommendation::finding::{LargestBuffer, Transform},
 };
 use tilewise_oom::Framework;
 
@@ -18,17 +17,10 @@ pub(super) const PARTS_OF_INPUTS: &str = "Take shorter or smaller inputs, or par
 /// Fewer rows than these are channels or parts of something.
 const FEW: u64 = 8;
 
-pub(super) fn words(largest: Option<&LargestBuffer>, about: &Recommendation) -> Words {
-    // Samples and layers are a guess about a program of which nothing is known.
-    if largest.is_none() && about.framework != Some(Framework::TensorFlow) {
-        return look_inside(MessageLacks::Arrays, NO_ARRAYS, None, about);
-    }
-    let start = largest.map(|largest| {
-        let owner = largest.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
-        format!(": the largest buffer{owner} takes {}", bytes(largest.bytes))
-    });
-    let start = start.unwrap_or_default();
-    let rows = largest.and_then(|largest| largest.rows);
+pub(super) fn words(largest: &LargestBuffer, about: &Recommendation) -> Words {
+    let owner = largest.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
+    let start = format!(": the largest buffer{owner} takes {}", bytes(largest.bytes));
+    let rows = largest.rows;
     if rows == Some(1) {
         return Words::new(format!(
             "Keep less of what is computed (`jax.checkpoint`, if it is differentiated), or compute it for a part of the picture or \
@@ -36,7 +28,7 @@ pub(super) fn words(largest: Option<&LargestBuffer>, about: &Recommendation) -> 
         ))
         .jax(about, JAX, "f = jax.checkpoint(f)  # around each layer");
     }
-    if largest.is_some_and(|largest| largest.is_random) {
+    if largest.is_random {
         return Words::new(format!(
             "Make fewer random numbers at once: a layer at a time, on the host, or on each device its part (`out_shardings`; before \
              JAX 0.5 only with `jax_threefry_partitionable`){start}, the bits of random numbers"
@@ -66,7 +58,7 @@ pub(super) fn words(largest: Option<&LargestBuffer>, about: &Recommendation) -> 
         Some(Framework::TensorFlow) => Some("`tf.recompute_grad` around what makes the largest buffers"),
         _ => None,
     };
-    let transform = largest.and_then(|largest| largest.transform);
+    let transform = largest.transform;
     let how = match recomputed {
         Some(recomputed) if transform == Some(Transform::Gradient) => format!("{recomputed}, or {fewer}"),
         Some(recomputed) => format!("{fewer}, or, if a gradient is taken, {recomputed}"),

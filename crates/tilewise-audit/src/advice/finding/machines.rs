@@ -32,19 +32,19 @@ pub enum ElsewhereFinding {
     },
     /// TensorFlow opened the GPU in a process of JAX's, for as many bytes.
     TensorFlowBeside(Option<u64>),
-    /// JAX may hold most of a GPU in a process of PyTorch's.
-    JaxBeside,
+    /// JAX may hold most of a GPU beside PyTorch.
+    JaxBeside {
+        /// Whether it sets nothing aside, and keeps all that it took.
+        gives_nothing_back: bool,
+    },
     /// The host holds much of a state as it is loaded or saved.
     HostState(Occasion),
     /// Each array is an allocation of the driver's: the variable that says so, and its value.
     Unpooled(String, String),
-    /// Other processes may hold some of the device's memory.
-    Processes,
-    /// The program is too large.
-    Smaller {
-        /// Its largest buffer, if the message lists any.
-        largest: Option<LargestBuffer>,
-    },
+    /// Nothing tells which of these holds the memory.
+    Holders(Holders),
+    /// The program is too large, by its largest buffer.
+    Smaller(LargestBuffer),
     /// One request is for more than the device has, which is at least this number of times too small.
     TooLarge(u64),
     /// Most listed bytes are of floats of 64 bits.
@@ -76,6 +76,8 @@ pub enum ElsewhereFinding {
     TorchRank(u64),
     /// Each step leaves something in the host's memory, most of it at this rise.
     HostGrowth(Option<Rise>),
+    /// One process has most of what the host's processes take, by its command and its figure.
+    HostLargest(String, String),
     /// A program's buffers take as many bytes of the host's, by the compiler's own report.
     HostProgram(u64),
     /// The text tells that the host's memory ran out at several limits.
@@ -260,6 +262,20 @@ pub struct LargestBuffer {
     pub transform: Option<Transform>,
 }
 
+/// The possible holders of a device's memory, without those that the text excludes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holders {
+    /// Arrays that the job's own code keeps.
+    pub arrays: bool,
+    /// The program that asks.
+    pub program: bool,
+    /// A pool that may have no more than a part of the memory.
+    pub pool: bool,
+    /// Other processes.
+    pub others: bool,
+}
+
 /// A transformation of a function, which decides what shrinks a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -273,7 +289,7 @@ pub enum Transform {
 impl ElsewhereFinding {
     pub(super) fn change(&self) -> Change {
         match self {
-            Self::Smaller { .. } | Self::TorchCheckpoint => Change::Checkpoint,
+            Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
             Self::Doubles => Change::Narrow,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. }

@@ -217,7 +217,10 @@ pub enum RunTimeFinding {
     /// An array of the state is whole on each device, as this line of the text shows.
     WholeState(String),
     /// An array is put into another sharding, or gathered whole.
-    Move,
+    Move {
+        /// Whether it is gathered from all processes.
+        gathers: bool,
+    },
     /// The text's code keeps arrays on the device.
     Kept(Kept),
     /// The error itself tells to change a setting.
@@ -513,7 +516,9 @@ impl RunTimeFinding {
             Self::LongInput { .. } => Change::Chunk,
             Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
-            Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move | Self::WholeState(_) => Change::Shard,
+            Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move { .. } | Self::WholeState(_) => {
+                Change::Shard
+            }
             Self::OptimizerState { .. } => Change::Shard,
             Self::OtherResource(_) | Self::CoreHalt(_) | Self::CompilerCheck | Self::Unknown { .. } => Change::None,
         }

@@ -19,7 +19,7 @@ pub use kernels::{
     BlockFinding, ChangedOption, KernelLimit, MatmulDimension, MosaicFinding, OperandLayout, ShortDimension,
     SparseCoreProgram, WholeArrays,
 };
-pub use machines::{ElsewhereFinding, LargestBuffer, Transform, WholeArray};
+pub use machines::{ElsewhereFinding, Holders, LargestBuffer, Transform, WholeArray};
 pub use messages::{
     Asker, CacheFinding, CoreHalt, DonationFinding, Lowered, MemoryFinding, MessageLacks, MismatchFinding,
     PlacementFinding, ReplicatedArray, RunTimeFinding, Shrink,

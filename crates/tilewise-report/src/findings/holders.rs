@@ -1,0 +1,105 @@
+//! A look that tells the possible holders of a device's memory apart, with a step for each.
+
+use super::{
+    Words,
+    code::{ALIVE, JAX, PROCESSES},
+    memory::{NO_ARRAYS, look_inside},
+};
+use tilewise_audit::{Recommendation, recommendation::finding::Holders};
+use tilewise_oom::Framework;
+
+/// A framework's own figures, and a line for each holder that they show.
+struct Figures {
+    imports: &'static str,
+    print: &'static str,
+    arrays: &'static str,
+    program: &'static str,
+    pool: &'static str,
+    others: &'static str,
+}
+
+const OTHERS: &str = "# others are there (nvidia-smi): end them, or another device";
+
+const OF_JAX: Figures = Figures {
+    imports: JAX,
+    print: "held = jax.local_devices()[0].memory_stats(); print(held['bytes_in_use'], 'of', held['bytes_limit'])",
+    arrays: "# much in use: arrays that a list, an old state or a traceback keeps; drop what is done. The largest:\n",
+    program: "# little in use: the program. XLA_FLAGS='--xla_dump_to=dump --xla_dump_hlo_as_text', then: tilewise audit dump",
+    pool: "# a limit far below the card: raise XLA_CLIENT_MEM_FRACTION, .75 by default (XLA_PYTHON_CLIENT_… in older JAX)",
+    others: "# others on the card (nvidia-smi): end them, or set XLA_CLIENT_MEM_FRACTION=.4 for both",
+};
+
+const OF_TORCH: Figures = Figures {
+    imports: "import torch",
+    print: "print(torch.cuda.memory_allocated(), torch.cuda.memory_reserved(), torch.cuda.mem_get_info())",
+    arrays: "# much allocated: tensors that a list, a loss with its graph or a traceback keeps; drop what is done",
+    program: "# little allocated: the call itself",
+    pool: "",
+    others: "# less free than the total without what is reserved: other processes (nvidia-smi)",
+};
+
+const OF_TENSORFLOW: Figures = Figures {
+    imports: "import tensorflow as tf",
+    print: "print(tf.config.experimental.get_memory_info('GPU:0'))",
+    arrays: "# much in use: tensors and models that Python keeps; drop what is done: tf.keras.backend.clear_session()",
+    program: "# little in use: the step itself; fewer samples at once, or tf.recompute_grad around layers",
+    pool: "",
+    others: OTHERS,
+};
+
+const OF_TORCH_XLA: Figures = Figures {
+    imports: "import torch_xla.core.xla_model as xm",
+    print: "print(xm.get_memory_info(xm.xla_device()))",
+    arrays: "# much in use: tensors that a list, a loss with its graph or a traceback keeps; drop what is done",
+    program: OF_JAX.program,
+    pool: "# a total far below the card: raise PJRT_ALLOCATOR_FRACTION, .75 by default",
+    others: OTHERS,
+};
+
+pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
+    let Holders { arrays, program, pool, others, .. } = found;
+    let figures = match about.framework {
+        Some(Framework::Jax) | None => OF_JAX,
+        Some(Framework::Torch) => OF_TORCH,
+        Some(Framework::TensorFlow) => OF_TENSORFLOW,
+        Some(Framework::TorchXla) => OF_TORCH_XLA,
+        Some(_) if program => return look_inside(NO_ARRAYS, None, about),
+        Some(_) => return processes(),
+    };
+    let pool = pool && !figures.pool.is_empty();
+    let all = [
+        (arrays, "arrays that the code keeps", figures.arrays),
+        (program, "the program", figures.program),
+        (pool, "a pool with a part of the memory", figures.pool),
+        (others, "other processes", figures.others),
+    ];
+    let found: Vec<(&str, &str)> =
+        all.into_iter().filter(|(may, ..)| *may).map(|(_, name, line)| (name, line)).collect();
+    match found[..] {
+        [] => return Words::new(""),
+        [_] if program => return look_inside(NO_ARRAYS, None, about),
+        [_] if others => return processes(),
+        _ => {}
+    }
+    let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
+    let list = match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    };
+    let mut lines = vec![figures.print.to_owned()];
+    lines.extend(
+        found.iter().map(|(_, line)| if line.ends_with('\n') { format!("{line}{ALIVE}") } else { (*line).to_owned() }),
+    );
+    Words::new(format!(
+        "See right before the failing call whether {list} hold the memory: a size alone doesn't tell, and each needs another step"
+    ))
+    .task(format!("See right before the failing call what holds it: {list}"))
+    .code(figures.imports, lines.join("\n"))
+}
+
+/// The look at other processes alone.
+fn processes() -> Words {
+    Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
+        .task("If other processes use the device: see what they hold")
+        .code(None, PROCESSES)
+}
