@@ -34,7 +34,7 @@ const MOST: usize = 64;
 const LARGE: usize = 4 << 20;
 
 /// Parts of words: every wording of a compiler that opens a message has one, as a test checks.
-const SIGNS: [&str; 59] = [
+const SIGNS: [&str; 60] = [
     "has not been",
     "Killed process",
     "not initialized",
@@ -94,6 +94,7 @@ const SIGNS: [&str; 59] = [
     "space left",
     "uota",
     "available RAM",
+    "cuSolver",
 ];
 
 static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| SIGNS.iter().map(Finder::new).collect());

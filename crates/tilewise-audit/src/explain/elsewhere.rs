@@ -278,6 +278,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             of_any(holders(message, false)).into_iter().collect()
         }
         Reason::Arguments | Reason::MostlyFree | Reason::Unknown => vec![smaller(listing)],
+        // By the figures it isn't this process that has the rest.
+        Reason::Taken | Reason::Ungrown if !message.job.is_alone => {
+            vec![Holders(Holders { others: true, ..Holders::default() })]
+        }
         Reason::Tiny | Reason::Small | Reason::Taken | Reason::Results | Reason::Ungrown => {
             of_any(holders(message, false)).into_iter().collect()
         }
@@ -309,13 +313,13 @@ fn are_doubles(listing: Listing<'_>) -> bool {
 /// Adds the process's own settings of its pool. Where earlier steps ran, the program itself fits, so arrays that are still
 /// alive replace smaller inputs. No setting makes room for more than the device has.
 fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) -> Vec<ElsewhereFinding> {
+    let is_unknown = |finding: &ElsewhereFinding| matches!(finding, Holders(holders) if holders.program);
     let is_of_pool = matches!(message.form, Form::Gpu | Form::Device)
         && message.reason() != Reason::Size
-        && found.iter().any(|finding| matches!(finding, Smaller(_) | Holders(_) | OldArrays { .. }));
+        && found.iter().any(|finding| matches!(finding, Smaller(_) | OldArrays { .. }) || is_unknown(finding));
     if !is_of_pool {
         return found;
     }
-    let is_unknown = |finding: &ElsewhereFinding| matches!(finding, Holders(holders) if holders.program);
     if message.job.has_run && found.iter().any(is_unknown) {
         found.retain(|finding| !is_unknown(finding));
         if !found.iter().any(|finding| matches!(finding, OldArrays { .. })) {
@@ -439,7 +443,9 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
 /// The possible holders of the memory, without those that the text excludes.
 pub(super) fn holders(message: &Message, program: bool) -> Holders {
     let (job, is_size) = (&message.job, program && message.reason() == Reason::Size);
-    let others = !is_size && !job.is_alone && !job.lists_no_process;
+    // A host prints the same words.
+    let is_gpu = message.machine() == Some(UntiledMachine::Gpu) || job.gpu.is_some();
+    let others = !is_size && is_gpu && !job.is_alone && !job.lists_no_process;
     if message.server.is_some() {
         return Holders { others, ..Holders::default() };
     }
@@ -449,7 +455,7 @@ pub(super) fn holders(message: &Message, program: bool) -> Holders {
         // One array of that size isn't the last of many.
         arrays: !is_size && !job.takes_nothing && !(program && message.asks_for_a_quarter()),
         program,
-        pool: !is_size && !is_whole && message.framework != Some(Framework::Torch),
+        pool: !is_size && is_gpu && !is_whole && message.framework != Some(Framework::Torch),
         others,
     }
 }

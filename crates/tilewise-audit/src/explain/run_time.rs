@@ -1,9 +1,8 @@
 //! Memory held by others while a program runs, and messages that list no arrays.
 
-use super::elsewhere::holders;
 use crate::advice::{
     Recommendation, Saving, Target,
-    finding::{Asker, CoreHalt, ElsewhereFinding, Finding, RunTimeFinding, Shrink},
+    finding::{Asker, CoreHalt, ElsewhereFinding, Finding, Holders, RunTimeFinding, Shrink},
 };
 use tilewise_oom::{Form, Framework, Level, Message, Occasion, OomVerdict, PrintedSize, Reason, Server};
 
@@ -91,17 +90,17 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
 pub(super) fn on_any_device(message: &Message) -> Vec<(Finding, Target)> {
     let asker = Asker::of_weights(message).unwrap_or(Asker::Array);
     let (asked, has_run) = (message.used.clone(), message.job.has_run);
-    let alive = || RunTimeFinding::OthersHold { asked, free: None, programs: true, has_run };
-    let held = || ElsewhereFinding::Holders(holders(message, false));
-    let others = if has_run { Finding::RunTime(alive()) } else { Finding::Elsewhere(held()) };
+    let others = RunTimeFinding::OthersHold { asked, free: None, programs: true, has_run };
     let less = (Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None }), Target::Value);
     let less = Some(less).filter(|_| !has_run || asker != Asker::Array);
-    let others = (others, Target::Process);
+    let others = (Finding::RunTime(others), Target::Process);
+    let processes = ElsewhereFinding::Holders(Holders { others: true, ..Holders::default() });
+    let processes = Some((Finding::Elsewhere(processes), Target::Process)).filter(|_| !message.job.is_alone);
     let whole = whole_state(message).map(|finding| (Finding::RunTime(finding), Target::Argument));
     // Whoever asks for little finds a full device: what fills it tells more than the last request.
     let is_last_straw = asker == Asker::Array && message.reason() != Reason::Results;
     let (first, then) = if is_last_straw { (Some(others), less) } else { (less, Some(others)) };
-    whole.into_iter().chain(first).chain(then).collect()
+    whole.into_iter().chain(first).chain(then).chain(processes).collect()
 }
 
 /// The state that a text shows as replicated beside an error; what is being made is divided as it is made.

@@ -15,10 +15,9 @@ struct Figures {
     arrays: &'static str,
     program: &'static str,
     pool: &'static str,
-    others: &'static str,
+    /// A setting by which two processes share a device.
+    shared: &'static str,
 }
-
-const OTHERS: &str = "# others are there (nvidia-smi): end them, or another device";
 
 const OF_JAX: Figures = Figures {
     imports: JAX,
@@ -26,7 +25,7 @@ const OF_JAX: Figures = Figures {
     arrays: "# much in use: arrays that a list, an old state or a traceback keeps; drop what is done. The largest:\n",
     program: "# little in use: the program. XLA_FLAGS='--xla_dump_to=dump --xla_dump_hlo_as_text', then: tilewise audit dump",
     pool: "# a limit far below the card: raise XLA_CLIENT_MEM_FRACTION, .75 by default (XLA_PYTHON_CLIENT_… in older JAX)",
-    others: "# others on the card (nvidia-smi): end them, or set XLA_CLIENT_MEM_FRACTION=.4 for both",
+    shared: "XLA_CLIENT_MEM_FRACTION=.4",
 };
 
 const OF_TORCH: Figures = Figures {
@@ -35,7 +34,7 @@ const OF_TORCH: Figures = Figures {
     arrays: "# much allocated: tensors that a list, a loss with its graph or a traceback keeps; drop what is done",
     program: "# little allocated: the call itself",
     pool: "",
-    others: "# less free than the total without what is reserved: other processes (nvidia-smi)",
+    shared: "",
 };
 
 const OF_TENSORFLOW: Figures = Figures {
@@ -44,7 +43,7 @@ const OF_TENSORFLOW: Figures = Figures {
     arrays: "# much in use: tensors and models that Python keeps; drop what is done: tf.keras.backend.clear_session()",
     program: "# little in use: the step itself; fewer samples at once, or tf.recompute_grad around layers",
     pool: "",
-    others: OTHERS,
+    shared: "TF_FORCE_GPU_ALLOW_GROWTH=true",
 };
 
 const OF_TORCH_XLA: Figures = Figures {
@@ -53,7 +52,7 @@ const OF_TORCH_XLA: Figures = Figures {
     arrays: "# much in use: tensors that a list, a loss with its graph or a traceback keeps; drop what is done",
     program: OF_JAX.program,
     pool: "# a total far below the card: raise PJRT_ALLOCATOR_FRACTION, .75 by default",
-    others: OTHERS,
+    shared: "PJRT_ALLOCATOR_FRACTION=0.4",
 };
 
 pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
@@ -64,42 +63,42 @@ pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
         Some(Framework::TensorFlow) => OF_TENSORFLOW,
         Some(Framework::TorchXla) => OF_TORCH_XLA,
         Some(_) if program => return look_inside(NO_ARRAYS, None, about),
-        Some(_) => return processes(),
+        Some(_) => return processes(""),
     };
-    let pool = pool && !figures.pool.is_empty();
+    let of_others = match figures.shared {
+        "" => "# the rest: other processes (nvidia-smi); end them".to_owned(),
+        shared => format!("# the rest: other processes (nvidia-smi); end them, or set {shared} for both"),
+    };
     let all = [
-        (arrays, "arrays that the code keeps", figures.arrays),
+        (arrays, "kept arrays", figures.arrays),
         (program, "the program", figures.program),
-        (pool, "a pool with a part of the memory", figures.pool),
-        (others, "other processes", figures.others),
+        (pool && !figures.pool.is_empty(), "a limit", figures.pool),
+        (others, "others", &of_others),
     ];
     let found: Vec<(&str, &str)> =
         all.into_iter().filter(|(may, ..)| *may).map(|(_, name, line)| (name, line)).collect();
-    match found[..] {
-        [] => return Words::new(""),
-        [_] if program => return look_inside(NO_ARRAYS, None, about),
-        [_] if others => return processes(),
-        _ => {}
-    }
     let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
-    let list = match names.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+    let list = match names[..] {
+        ["the program"] => return look_inside(NO_ARRAYS, None, about),
+        ["others"] => return processes(figures.shared),
+        [.., _] if names.len() > 1 => format!("{} or {}", names[..names.len() - 1].join(", "), names[names.len() - 1]),
         _ => names.concat(),
     };
-    let mut lines = vec![figures.print.to_owned()];
-    lines.extend(
-        found.iter().map(|(_, line)| if line.ends_with('\n') { format!("{line}{ALIVE}") } else { (*line).to_owned() }),
-    );
+    let lines =
+        found.iter().map(|(_, line)| if line.ends_with('\n') { [line, ALIVE].concat() } else { (*line).to_owned() });
+    let lines: Vec<String> = lines.collect();
     Words::new(format!(
-        "See right before the failing call whether {list} hold the memory: a size alone doesn't tell, and each needs another step"
+        "See right before the failing call what holds the memory, {list}: a size alone doesn't tell, and each needs another step"
     ))
-    .task(format!("See right before the failing call what holds it: {list}"))
-    .code(figures.imports, lines.join("\n"))
+    .task(format!("See what holds it: {list}"))
+    .code(figures.imports, format!("# right before the failing call\n{}\n{}", figures.print, lines.join("\n")))
 }
 
 /// The look at other processes alone.
-fn processes() -> Words {
-    Words::new("If other processes use the device, see how much of its memory they hold (of a GPU: `nvidia-smi`)")
-        .task("If other processes use the device: see what they hold")
-        .code(None, PROCESSES)
+fn processes(shared: &str) -> Words {
+    let or_share =
+        if shared.is_empty() { String::new() } else { format!(": end those that are done, or set {shared} for both") };
+    Words::new("See whether other processes hold the device's memory (of an NVIDIA card: `nvidia-smi`)")
+        .task("See whether other processes hold the device's memory")
+        .code(None, format!("{PROCESSES}{or_share}"))
 }

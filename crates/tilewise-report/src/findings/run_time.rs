@@ -117,7 +117,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         | RunTimeFinding::Resumed { .. }
         | RunTimeFinding::TransformedSamples => history::words(finding, about),
         RunTimeFinding::ClosedOver => Words::new(
-            "Pass all arrays as arguments: one that a compiled function closes over is a constant of its program, whole on each device \
+            "Pass all arrays as arguments: an array that a compiled function closes over is a constant of its program, whole on each device \
              beside the array itself, and copied by the host as it compiles. `functools.partial` closes over it, too. To divide or move an array no \
              function is needed",
         )

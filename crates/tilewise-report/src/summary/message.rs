@@ -341,6 +341,9 @@ fn lists_most(message: &Message, budget: &Budget) -> bool {
 }
 
 fn too_large(message: &Message, budget: &Budget) -> String {
+    if message.occasion() == Some(Occasion::Gather) {
+        return "Each device gathers an array whole, once for every process.".to_owned();
+    }
     if let Some(times) = message.times_too_large() {
         return format!("It is {} times too large, so that only other sizes of its arrays help.", grouped(times));
     }

@@ -70,7 +70,7 @@ fn what_others_left_and_what_a_kernel_sets() {
     let pool = "Allocator (GPU_0_bfc) ran out of memory trying to allocate 6.00MiB\nLimit:                        49283072\nInUse:        \
                                 45907968\njaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to \
                 allocate 6291456 bytes.";
-    assert!(first_change(pool).0.starts_with("See which processes"), "{}", first_change(pool).1);
+    assert!(first_change(pool).0.starts_with("See whether other processes"), "{}", first_change(pool).1);
     let kernel = "torch_xla v6e pltpu vmem_limit_bytes=x\nRan out of memory in memory space vmem while allocating on stack for %k.1 = \
                   bf16[1024,4096]{1,0} custom-call(bf16[1024,8192]{1,0} %x), custom_call_target=\"tpu_custom_call\", \
                   metadata={op_name=\"jit(k)/jit(main)/pallas_call\"}. Scoped allocation with size 54.61M and limit 46.01M exceeded scoped \

@@ -6,6 +6,7 @@ mod comparison;
 mod copies;
 mod documents;
 mod donation;
+mod held;
 mod history;
 mod host;
 mod jobs;

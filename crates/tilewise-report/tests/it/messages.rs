@@ -146,7 +146,7 @@ fn a_full_pool_is_its_own_process() {
         ))
     };
     let (task, full) = screen(79);
-    assert!(task.ends_with("or try smaller inputs") && full.contains("fill 79 % of its pool"), "{full}");
+    assert!(task.starts_with("Dump the program") && full.contains("fill 79 % of its pool"), "{full}");
     assert!(full.contains("If earlier steps ran: list the arrays alive"), "{full}");
     assert!(!full.contains("nvidia-smi"), "{full}");
     let (_, empty) = screen(1);
@@ -226,7 +226,7 @@ fn a_small_program_is_not_too_large() {
                  78.1KiB\n  maybe_live_out allocation: 95.37MiB\n  preallocated temp allocation: 238.42MiB\n  total allocation: \
                  333.86MiB\n";
     let (task, screen) = first_change(table);
-    assert!(task.starts_with("See which processes") && !screen.contains("too large"), "{screen}");
+    assert!(task.starts_with("See what holds it") && !screen.contains("too large"), "{screen}");
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn what_a_gpu_lacks_before_any_program_is_held_by_others() {
     assert!(screen.contains("CUDA_VISIBLE_DEVICES") && !screen.contains("MEM_FRACTION"), "{screen}");
     let (task, screen) =
         first_change("Execution of replica 0 failed: INTERNAL: Failed to allocate 50331648 bytes for new constant");
-    assert!(task.starts_with("See which processes"), "{screen}");
+    assert!(task.starts_with("See what holds it"), "{screen}");
 }
 
 /// A dimension of size 1 is the only row of each tile: 1 of 8 holds data.
@@ -493,7 +493,7 @@ fn a_gpu_that_is_taken_has_another_process() {
          FAILED_PRECONDITION: DNN library initialization failed.",
     );
     assert!(
-        task.starts_with("See which processes and arrays hold") && screen.contains("another one is there"),
+        task.starts_with("See whether other processes hold") && screen.contains("another one is there"),
         "{screen}"
     );
 }
