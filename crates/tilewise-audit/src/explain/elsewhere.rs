@@ -33,7 +33,7 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | TorchGrowth
         | HostGrowth(_)
         | HostShared
-        | HostCompilation(_)
+        | HostCompilation
         | HostInputs(_)
         | HostCopies(_)
         | HostConversion(_)
@@ -183,15 +183,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let per_unit = host.per_unit.map(|per_unit| HostPerUnit { per_unit, converts: host.converts });
             let is_of_compiler = host.is_compiling && !message.job.has_run && occasion.is_none() && per_unit.is_none();
             let is_compiled = is_of_compiler && workers.is_none() && shuffled.is_none();
-            let operation = host.compiled.clone().filter(|_| is_compiled);
-            // The data of one operation is small, whatever the host has.
-            if operation.is_some() {
-                found.retain(|finding| !matches!(finding, OfReason(Reason::Host)));
-            }
             let is_converted =
                 host.converts && occasion != Some(Occasion::Save) && per_unit.is_none() && workers.is_none();
             let converted = is_converted.then_some(HostConversion(message.job.model));
-            let compiled = (is_compiled && !is_converted).then_some(HostCompilation(operation));
+            let compiled = (is_compiled && !is_converted).then_some(HostCompilation);
             // A pipeline holds data as a job runs, and a save or a load the state.
             let is_of_data = compiled.is_none() && per_unit.is_none() && shuffled.is_none();
             let is_of_stage = |option: &&InputOption| is_of_data && option.kind.is_of_state() == occasion.is_some();

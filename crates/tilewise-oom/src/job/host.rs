@@ -20,8 +20,6 @@ pub struct Host {
     pub processes: Option<u64>,
     /// Whether the text tells that memory, or the process, ends as something is compiled.
     pub is_compiling: bool,
-    /// The operation whose program code of the text compiles, and does no more: `jax.lax.top_k`.
-    pub compiled: Option<String>,
     /// Options of its input pipeline that hold data.
     pub inputs: Vec<InputOption>,
     /// The growth with each of a number of parts.
@@ -73,7 +71,6 @@ impl Host {
                     .any(|none| log.contains(none)),
             processes: highest(log, "nprocs"),
             is_compiling: is_compiling(log),
-            compiled: compiled(log),
             inputs: InputOption::all(log),
             per_unit: PerUnit::of(log),
             converts: CONVERSIONS.iter().any(|sign| log.contains(sign)),
@@ -183,19 +180,6 @@ fn is_compiling(text: &str) -> bool {
     lower.contains(".compile()") && !is_compiled || prose::sentences(&lower).any(is_told)
 }
 
-/// The operation of `jax.lax` or `jax.numpy` in a line that compiles: `jax.jit(partial(jax.lax.top_k, k=128)).lower(x).compile()`.
-fn compiled(text: &str) -> Option<String> {
-    let is_compiled = |line: &&str| line.contains(".compile()") && line.contains("jit(");
-    tail(text, SEARCHED).lines().filter(is_compiled).find_map(|line| {
-        let name = ["jax.lax.", "lax.", "jax.numpy.", "jnp."].iter().find_map(|module| {
-            let rest = line.split_once(module)?.1;
-            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
-            Some([*module, &rest[..end]].concat())
-        })?;
-        (!name.ends_with('.')).then_some(name)
-    })
-}
-
 /// The highest number above one that a name is set to: `num_workers=8`.
 fn highest(log: &str, name: &str) -> Option<u64> {
     let all = log.match_indices(name).filter_map(|(at, name)| assigned(&log[at + name.len()..])?.parse().ok());
@@ -225,16 +209,6 @@ mod tests {
         assert!(!is_limit_in_vain("it is killed at the limit of 4 GB") && !is_limit_in_vain("again at step 4"));
         assert_eq!(program_bytes("Total bytes used: 240526557204 (224.01GiB)"), Some(240_526_557_204));
         assert_eq!((program_bytes("Total bytes used: é"), program_bytes("")), (None, None));
-    }
-
-    #[test]
-    fn operations_that_are_compiled() {
-        let line = "jax.jit(partial(jax.lax.top_k, k=128)).lower(x).compile()";
-        assert_eq!(compiled(line).as_deref(), Some("jax.lax.top_k"));
-        assert_eq!(
-            (compiled("jax.jit(f).lower(x).compile()"), compiled("jax.lax.top_k(x)"), compiled("jit(lax.)é.compile()")),
-            (None, None, None)
-        );
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostProgram(_)
         | ElsewhereFinding::HostInVain
         | ElsewhereFinding::HostShared
-        | ElsewhereFinding::HostCompilation(_)
+        | ElsewhereFinding::HostCompilation
         | ElsewhereFinding::HostInputs(_)
         | ElsewhereFinding::HostCopies(_)
         | ElsewhereFinding::HostConversion(_)

@@ -63,7 +63,7 @@ pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
         Some(Framework::TensorFlow) => OF_TENSORFLOW,
         Some(Framework::TorchXla) => OF_TORCH_XLA,
         Some(_) if program => return look_inside(NO_ARRAYS, None, about),
-        Some(_) => return processes(""),
+        Some(_) => return processes(if arrays { "other processes or kept arrays" } else { "other processes" }, ""),
     };
     let of_others = match figures.shared {
         "" => "# the rest: other processes (nvidia-smi); end them".to_owned(),
@@ -80,7 +80,7 @@ pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
     let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
     let list = match names[..] {
         ["the program"] => return look_inside(NO_ARRAYS, None, about),
-        ["others"] => return processes(figures.shared),
+        ["others"] => return processes("other processes", figures.shared),
         [.., _] if names.len() > 1 => format!("{} or {}", names[..names.len() - 1].join(", "), names[names.len() - 1]),
         _ => names.concat(),
     };
@@ -94,11 +94,11 @@ pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
     .code(figures.imports, format!("# right before the failing call\n{}\n{}", figures.print, lines.join("\n")))
 }
 
-/// The look at other processes alone.
-fn processes(shared: &str) -> Words {
+/// The look at other processes, where a framework has no figures of its own or these have the rest.
+fn processes(holders: &str, shared: &str) -> Words {
     let or_share =
         if shared.is_empty() { String::new() } else { format!(": end those that are done, or set {shared} for both") };
-    Words::new("See whether other processes hold the device's memory (of an NVIDIA card: `nvidia-smi`)")
-        .task("See whether other processes hold the device's memory")
+    Words::new(format!("See whether {holders} hold the device's memory (of an NVIDIA card: `nvidia-smi`)"))
+        .task(format!("See whether {holders} hold the device's memory"))
         .code(None, format!("{PROCESSES}{or_share}"))
 }

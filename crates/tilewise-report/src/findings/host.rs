@@ -156,7 +156,11 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              take them",
         )
         .task("Pin or share less: offload fewer layers, or without pinning; fewer workers"),
-        ElsewhereFinding::HostCompilation(operation) => compilation(operation.as_deref(), about),
+        ElsewhereFinding::HostCompilation => Words::new(
+            "Compile another program: the compiler takes this memory, not the data. Loops (`jax.lax.scan`) in place of layers or steps written out, \
+             another size or operation for what doesn't end, fewer programs at once, or a newer compiler; more memory helps where it nearly fits",
+        )
+        .task("Compile less: a loop for what is written out, another size, or a newer compiler"),
         ElsewhereFinding::HostInputs(options) => inputs(options),
         ElsewhereFinding::HostConversion(model) => {
             let size = model.map(|model| {
@@ -212,36 +216,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             Words::new("Offload less: keep fewer arrays in `pinned_host` memory, or divide them between more hosts")
         }
         _ => Words::new(""),
-    }
-}
-
-/// A compilation that takes the host's memory, of one operation or of a program.
-fn compilation(operation: Option<&str>, about: &Recommendation) -> Words {
-    /// Operations that order a whole dimension.
-    const ORDERS: [&str; 4] = ["top_k", "sort", "argsort", "approx_max_k"];
-    let Some(operation) = operation else {
-        return Words::new(
-            "Compile another program: the compiler takes this memory, not the data. Loops (`jax.lax.scan`) in place of layers or steps written out, \
-             another size or operation for what doesn't end, fewer programs at once, or a newer compiler; more memory helps where it nearly fits",
-        )
-        .task("Compile less: a loop for what is written out, another size, or a newer compiler");
-    };
-    let orders = ORDERS.iter().any(|name| operation.rsplit('.').next() == Some(name));
-    let parts = if orders { "of parts first and then of their results, " } else { "" };
-    let words = Words::new(format!(
-        "Compile `{operation}` of another size, {parts}or with a newer jaxlib: the compiler takes this memory, not the data. Pad to a size near \
-         by, with values that don't change the result, that compiles"
-    ))
-    .task(format!("Compile `{operation}` of another size (padded), {parts}or with a newer jaxlib"));
-    match operation.ends_with(".top_k") {
-        true => words.jax(
-            about,
-            "import jax\nimport jax.numpy as jnp",
-            "values, at = jax.lax.top_k(x.reshape(1024, -1), k)  # of rows; then of what they have\n\
-             best, of = jax.lax.top_k(values.ravel(), k)\n\
-             places = (jnp.arange(1024)[:, None] * (x.size // 1024) + at).ravel()[of]  # for k up to x.size // 1024",
-        ),
-        false => words,
     }
 }
 

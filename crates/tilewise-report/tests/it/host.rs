@@ -62,16 +62,3 @@ fn memory_that_grows_with_each_part_is_added_up() {
     assert!(screen.contains("--lazy_load_tensors"), "{screen}");
     assert!(!first_change(killed).0.contains("each part"));
 }
-
-/// An operation that is only compiled has little data.
-#[test]
-fn a_compilation_of_one_operation_takes_the_memory() {
-    let killed = "Out of memory: Killed process 9 (python) total-vm:101884216kB, anon-rss:62301544kB, file-rss:102400kB, shmem-rss:0kB\n";
-    let code = "Compiling jax.lax.top_k takes all memory\nimport jax\njax.jit(partial(jax.lax.top_k, k=128)).lower(x).compile()\n";
-    let (task, screen) = first_change(&format!("{code}{killed}"));
-    assert_eq!(
-        task,
-        "Compile `jax.lax.top_k` of another size (padded), of parts first and then of their results, or with a newer jaxlib"
-    );
-    assert!(!screen.contains("give the job more"), "{screen}");
-}

@@ -85,7 +85,7 @@ pub enum ElsewhereFinding {
     /// Most of what a process of the host held is shared or pinned.
     HostShared,
     /// The text tells of a compilation, which takes the host's memory itself.
-    HostCompilation(Option<String>),
+    HostCompilation,
     /// Checkpoints are converted: this model's, if the text names its size.
     HostConversion(Option<Model>),
     /// As many processes start from one function, and each has a copy of what it holds.
@@ -319,7 +319,7 @@ impl ElsewhereFinding {
             | Self::HostProgram(_)
             | Self::HostInVain
             | Self::HostShared
-            | Self::HostCompilation(_)
+            | Self::HostCompilation
             | Self::HostInputs(_)
             | Self::HostCopies(_)
             | Self::HostConversion(_)
