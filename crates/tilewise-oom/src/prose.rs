@@ -83,6 +83,12 @@ pub(crate) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(in_line).filter(|sentence| !sentence.is_empty() && sentence.len() <= LONGEST)
 }
 
+/// Whether a sentence of a text, in lower case, has a word of each of these lists, and none that denies it.
+pub(crate) fn tells(lower: &str, lists: &[&[&str]], denied: &[&str]) -> bool {
+    let has = |sentence: &str, known: &[&str]| known.iter().any(|word| sentence.contains(word));
+    sentences(lower).any(|sentence| lists.iter().all(|known| has(sentence, known)) && !has(sentence, denied))
+}
+
 /// The sentences of a line: a mark in a number or a name ends none.
 fn in_line(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line.trim();

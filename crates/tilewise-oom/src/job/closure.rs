@@ -47,12 +47,7 @@ mod tests {
 
     #[test]
     fn functions_that_return_what_they_are_not_given() {
-        let closes = |text: &str| closes_over(text, &text.to_ascii_lowercase());
-        assert!(
-            closes("weights = pjit(lambda: weights, out_shardings=s)()")
-                && closes("y = jax.jit(lambda: self.params)()")
-        );
-        assert!(closes("slow_operation_alarm.cc:65] Constant folding an instruction is taking > 1s"));
+        assert!(returns_outer("y = jax.jit(lambda: self.params)()"));
         for none in [
             "jax.jit(lambda: init(key))()",
             "jax.jit(lambda x: x)(y)",
@@ -61,7 +56,7 @@ mod tests {
             "jit(lambda:é",
             "",
         ] {
-            assert!(!closes(none), "{none}");
+            assert!(!returns_outer(none), "{none}");
         }
     }
 

@@ -109,10 +109,7 @@ pub(crate) fn is_told(lower: &str) -> bool {
         "as it runs",
     ];
     const DENIALS: [&str; 4] = ["not ", "no leak", "n't ", "never "];
-    let has = |sentence: &str, words: &[&str]| words.iter().any(|word| sentence.contains(word));
-    prose::sentences(lower).any(|sentence| {
-        has(sentence, &MEMORY) && has(sentence, &GROWS) && has(sentence, &TIME) && !has(sentence, &DENIALS)
-    })
+    prose::tells(lower, &[&MEMORY, &GROWS, &TIME], &DENIALS)
 }
 
 fn is_growing(figures: &[f64]) -> bool {

@@ -102,9 +102,7 @@ pub(super) fn is_resumed(lower: &str) -> bool {
     const RESUMED: [&str; 4] = ["resum", "after restor", "restart from", "restarting from"];
     const FRESH: [&str; 7] =
         ["fresh run", "fresh start", "cold start", "scratch", "step 0", "same hardware", "same config"];
-    let has = |text: &str, known: &[&str]| known.iter().any(|sign| text.contains(sign));
-    let fails = prose::sentences(lower).any(|sentence| has(sentence, &RESUMED) && has(sentence, &FAILS));
-    fails && prose::sentences(lower).any(|sentence| has(sentence, &FRESH))
+    prose::tells(lower, &[&RESUMED, &FAILS], &[]) && prose::tells(lower, &[&FRESH], &[])
 }
 
 #[cfg(test)]

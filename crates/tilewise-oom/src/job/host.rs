@@ -98,9 +98,7 @@ fn is_limit_in_vain(log: &str) -> bool {
     const LIMITS: [&str; 5] = ["limit", "request", "memory", "gib", " gb"];
     const AGAIN: [&str; 5] = ["again at", "also at", "also with", "again with", "whatever the limit"];
     let lower = tail(log, SEARCHED).to_ascii_lowercase();
-    let has = |sentence: &str, known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
-    let is_told = |sentence: &str| has(sentence, &LIMITS) && has(sentence, &AGAIN) && has(sentence, &["kill", "oom"]);
-    prose::sentences(&lower).any(is_told)
+    prose::tells(&lower, &[&LIMITS, &AGAIN, &["kill", "oom"]], &[])
 }
 
 /// Whether a sentence denies that values stay on the host, or tells that they come back: `nothing should remain on the host`.
@@ -108,13 +106,8 @@ fn is_left(log: &str) -> bool {
     const STAY: [&str; 6] = ["stay", "remain", "end up", "be kept", "belong", "be left"];
     const BACK: [&str; 4] = ["back to the device", "back on the device", "back to the tpu", "back to hbm"];
     let lower = tail(log, SEARCHED).to_ascii_lowercase();
-    let has = |sentence: &str, known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
-    let is_told = |part: &str| {
-        let is_denied =
-            has(part, &["nothing", "none", "not ", "n't ", "no "]) && has(part, &STAY) && part.contains("host");
-        is_denied || has(part, &BACK)
-    };
-    prose::sentences(&lower).any(is_told)
+    let denies = ["nothing", "none", "not ", "n't ", "no "];
+    prose::tells(&lower, &[&denies, &STAY, &["host"]], &[]) || prose::tells(&lower, &[&BACK], &[])
 }
 
 /// The bytes in a line of XLA's report of a program's buffers: `Total bytes used: 240526557204 (224.01GiB)`.

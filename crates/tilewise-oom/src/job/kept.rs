@@ -47,25 +47,23 @@ impl Kept {
         let are_ranks = ["[rank", "local_rank", "torchrun", "DDP", "ddp", "devices="].into_iter().any(has);
         let of_each = has(".load_from_checkpoint(") && !has("map_location") && are_ranks;
         let checkpoint = checkpoint(&lines).map(Self::Checkpoint);
-        if tail(log, SEARCHED)
-            .to_ascii_lowercase()
-            .split("\n\n")
-            .any(|part| prose::sentences(part).any(is_kept_by_errors))
-        {
+        let lower = tail(log, SEARCHED).to_ascii_lowercase();
+        if is_kept_by_errors(&lower) {
             return Some(Self::Traceback);
         }
         if makes_models(&lines) {
             return Some(Self::Models);
         }
         let of_loop = || list(&lines).map(|(list, value)| Self::List { list, value }).or_else(|| sum(&lines));
-        checkpoint.or(of_each.then_some(Self::OfEachRank)).or_else(of_loop).or_else(|| list_in_prose(log))
+        checkpoint.or(of_each.then_some(Self::OfEachRank)).or_else(of_loop).or_else(|| list_in_prose(&lower))
     }
 }
 
-/// Whether a sentence, in lower case, tells that an error leaves memory taken: `if the call raises, the GPU memory is not released`.
-fn is_kept_by_errors(sentence: &str) -> bool {
+/// Whether a sentence tells that an error leaves memory taken: `if the call raises, the GPU memory is not released`. `lower` is in
+/// lower case.
+fn is_kept_by_errors(lower: &str) -> bool {
     const ERRORS: [&str; 6] = ["error", "exception", "raise", "interrupt", "ctrl", "crash"];
-    const KEPT: [&str; 10] = [
+    const KEPT: [&str; 8] = [
         "not released",
         "not freed",
         "n't released",
@@ -74,25 +72,15 @@ fn is_kept_by_errors(sentence: &str) -> bool {
         "n't free ",
         "never released",
         "never freed",
-        "still allocated",
-        "stays allocated",
     ];
-    let has = |known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
-    let is_of_turn =
-        [" after ", " if ", " when", " each ", " every "].iter().any(|word| format!(" {sentence}").contains(word));
-    has(&ERRORS) && has(&KEPT) && is_of_turn && sentence.contains("memory")
+    prose::tells(lower, &[&["memory"], &ERRORS, &KEPT, &["after ", "if ", "when", "each ", "every "]], &[])
 }
 
-/// A list without a name, of which a sentence tells: `We append every batch's output to a list.`
-fn list_in_prose(log: &str) -> Option<Kept> {
-    let lower = tail(log, SEARCHED).to_ascii_lowercase();
-    let is_told = |sentence: &str| {
-        let has = |known: &[&str]| known.iter().any(|sign| sentence.contains(sign));
-        has(&["append", "collect", "gather"])
-            && has(&["to a list", "in a list", "into a list"])
-            && has(&["each", "every", "all"])
-    };
-    prose::sentences(&lower).any(is_told).then(|| Kept::List { list: String::new(), value: None })
+/// A list without a name, of which a sentence tells: `We append every batch's output to a list.` `lower` is in lower case.
+fn list_in_prose(lower: &str) -> Option<Kept> {
+    let lists: [&[&str]; 3] =
+        [&["append", "collect", "gather"], &["to a list", "in a list", "into a list"], &["each", "every", "all"]];
+    prose::tells(lower, &lists, &[]).then(|| Kept::List { list: String::new(), value: None })
 }
 
 /// The name of a checkpoint on the device that nothing drops.

@@ -202,7 +202,8 @@ impl Job {
             optimizers: Optimizers::of(&lower),
             is_repeated: history::is_repeated(&lower),
             is_resumed: history::is_resumed(&lower),
-            worked: Worked::of_revert(&lower)
+            worked: Worked::of_commit(tail(log, SEARCHED))
+                .or_else(|| Worked::of_revert(&lower))
                 .or_else(|| Worked::of(&lower))
                 .or_else(|| Worked::of_update(tail(log, SEARCHED)))
                 .or_else(|| Worked::of_change(tail(log, SEARCHED)))

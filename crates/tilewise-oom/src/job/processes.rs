@@ -77,8 +77,7 @@ pub(super) fn is_alone(lower: &str) -> bool {
         "idle otherwise",
     ];
     const CONDITIONS: [&str; 4] = ["only if", "only when", "if nothing", "unless"];
-    let has = |sentence: &str, known: &[&str]| known.iter().any(|words| sentence.contains(words));
-    prose::sentences(lower).any(|sentence| has(sentence, &ALONE) && !has(sentence, &CONDITIONS))
+    prose::tells(lower, &[&ALONE], &CONDITIONS)
 }
 
 #[cfg(test)]

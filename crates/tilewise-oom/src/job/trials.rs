@@ -117,10 +117,7 @@ pub(super) fn are_lengths_to_stay(lower: &str) -> bool {
         "must keep ",
     ];
     const SHORTER: [&str; 6] = ["shorten", "shorter", "truncat", "reduce the sequence", "full length", "full context"];
-    prose::sentences(lower).any(|sentence| {
-        let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
-        has(&DENIED) && has(&SHORTER)
-    })
+    prose::tells(lower, &[&DENIED, &SHORTER], &[])
 }
 
 /// Whether a sentence has the batch as one sample: `batch size 1`, `a batch size of one`, `batch_size to 1`.

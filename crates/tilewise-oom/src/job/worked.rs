@@ -14,6 +14,8 @@ pub enum Worked {
         package: String,
         /// The version that works.
         version: String,
+        /// The address of its repository, where the version is a commit.
+        repository: Option<String>,
     },
     /// A release of a program, by its name and version.
     Release(String),
@@ -105,6 +107,29 @@ const BAD: [&str; 12] = [
 const CLAUSES: [&str; 7] = [", ", " but ", " while ", " whereas ", " (", " and ", " – "];
 
 impl Worked {
+    /// The commit that a comment in its own line calls good: `pip install git+https://github.com/o/r@d06931e  # This works.`
+    pub(crate) fn of_commit(text: &str) -> Option<Self> {
+        /// Bytes of the longest address, and digits of the shortest commit.
+        const LONGEST: usize = 200;
+        const SHORTEST: usize = 7;
+        text.lines().find_map(|line| {
+            let (_, behind) = line.split_once("git+https://")?;
+            let is_part = |c: char| c.is_ascii_alphanumeric() || "./_-@".contains(c);
+            let end = behind.find(|c| !is_part(c)).unwrap_or(behind.len());
+            let (address, version) = behind[..end].split_once('@').filter(|_| end <= LONGEST)?;
+            let comment = behind[end..].split_once('#')?.1.to_ascii_lowercase();
+            let has = |known: &[&str]| known.iter().any(|sign| comment.contains(sign));
+            let is_commit = version.len() >= SHORTEST && version.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let is_good = has(&GOOD) && !has(&BAD) && !comment.contains("n't");
+            let package = address.rsplit('/').next()?.trim_end_matches(".git");
+            (is_commit && is_good && !package.is_empty()).then(|| Self::Version {
+                package: package.to_owned(),
+                version: version.to_owned(),
+                repository: Some(format!("https://{address}")),
+            })
+        })
+    }
+
     /// The commit that a sentence takes back, after which a job ran: ``Reverting `ea119f9` resolves the issue``.
     pub(crate) fn of_revert(lower: &str) -> Option<Self> {
         let is_hex = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -140,8 +165,11 @@ impl Worked {
             let is_of_package = package_before(&sentence[..*at]).is_none_or(|own| own == package);
             let is_compared = has(clause(*at), &RETURNS)
                 || versions.iter().any(|(other, _)| other != at && has(clause(*other), &BAD));
-            (is_compared && is_of_package)
-                .then(|| Self::Version { package: package.to_owned(), version: (*version).to_owned() })
+            (is_compared && is_of_package).then(|| Self::Version {
+                package: package.to_owned(),
+                version: (*version).to_owned(),
+                repository: None,
+            })
         })
     }
 
@@ -336,6 +364,24 @@ mod tests {
             "I lowered per_device_batch from 6 to 3, it fails",
             "it increased memory from 3 to 4 GB and crashed",
             "",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn commits_that_work() {
+        let of = |text: &str| match Worked::of_commit(text) {
+            Some(Worked::Version { package, version, .. }) => Some((package, version)),
+            _ => None,
+        };
+        let line = "!pip install git+https://github.com/o/Repo.git@d06931e79cc3 # This version works well.";
+        assert_eq!(of(line), Some(("Repo".to_owned(), "d06931e79cc3".to_owned())));
+        for none in [
+            "pip install git+https://github.com/o/r@d06931e  # fails",
+            "pip install git+https://github.com/o/r@main  # works",
+            "pip install git+https://github.com/o/r@d06931e",
+            "git+https://@  # works",
         ] {
             assert_eq!(of(none), None, "{none}");
         }

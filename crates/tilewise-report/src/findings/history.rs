@@ -94,9 +94,17 @@ fn resumed(about: &Recommendation) -> Words {
 }
 
 /// The command that installs a version, with what belongs to it.
-pub(super) fn install(package: &str, version: &str, machine: Option<UntiledMachine>) -> String {
+pub(super) fn install(
+    package: &str,
+    version: &str,
+    repository: Option<&str>,
+    machine: Option<UntiledMachine>,
+) -> String {
     /// Wheels of JAX outside of PyPI.
     const WHEELS: &str = "-f https://storage.googleapis.com/jax-releases/";
+    if let Some(repository) = repository {
+        return format!("pip install git+{repository}@{version}");
+    }
     if !["jax", "jaxlib"].contains(&package) {
         return format!("pip install {package}=={version}");
     }

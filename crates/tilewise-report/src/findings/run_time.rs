@@ -107,11 +107,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         ))
         .task(format!("Take commit {version} back, without which the text says it works"))
         .code(None, format!("git revert {version}")),
-        RunTimeFinding::Worked { worked: Worked::Version { package, version }, machine } => Words::new(format!(
+        RunTimeFinding::Worked { worked: Worked::Version { package, version, repository }, machine } => Words::new(format!(
             "Install `{package}` {version} again, with which the job ran as the text says, and tell its authors what the newer version holds"
         ))
         .task(format!("Install `{package}` {version} again, which the text says works"))
-        .code(None, history::install(package, version, *machine)),
+        .code(None, history::install(package, version, repository.as_deref(), *machine)),
         RunTimeFinding::OptimizerState { .. }
         | RunTimeFinding::Repeated
         | RunTimeFinding::Resumed { .. }

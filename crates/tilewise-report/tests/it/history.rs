@@ -13,6 +13,8 @@ fn versions_are_installed_with_their_accelerator() {
     assert!(code(&format!("jax 0.4.35 works, 0.5.3 fails.\n{gpu}")).contains("pip install \"jax[cuda12]==0.4.35\"\n"));
     let tpu = "Ran out of memory in memory space hbm. Used 15.86G of 15.48G hbm. Exceeded hbm capacity by 382.92M.";
     assert!(code(&format!("jax 0.4.35 works, 0.5.3 fails.\n{tpu}")).contains("pip install \"jax[tpu]==0.4.35\" -f "));
+    let commit = format!("!pip install git+https://github.com/o/Repo@d06931e79cc3 # This version works well.\n{tpu}");
+    assert!(code(&commit).contains("pip install git+https://github.com/o/Repo@d06931e79cc3"));
 }
 
 /// The state that one optimizer has and another lacks is the difference.
