@@ -12,9 +12,9 @@ pub enum Occasion {
     Division,
     /// Weights or a state are loaded.
     Load,
-    /// An array is put into another sharding.
+    /// An array is put into another sharding, or gathered whole.
     Move,
-    /// An array is gathered from all processes, whole on each device.
+    /// An array of the host's is gathered from all processes to be compared, as it is put onto their devices.
     Gather,
     /// Weights of a trainer are put into a server's, as in reinforcement learning.
     Sync,
@@ -62,6 +62,7 @@ impl Occasion {
         if frames.first().is_some_and(|frame| is_optimizer(&frame.file)) || frames.first().filter(is_update).is_some() {
             return Some(Self::Update);
         }
+        let compares = frames.iter().any(|frame| frame.function == "assert_equal");
         let mut frames = frames.into_iter().peekable();
         let joins = frames.peek().and_then(|frame| frame.code.as_deref()).is_some_and(joins);
         let found = frames.find_map(|frame| {
@@ -79,7 +80,11 @@ impl Occasion {
                 .find_map(Self::of_function)
                 .or_else(|| Self::of_function(frame.stem()).filter(|work| *work == Self::Capture))
         });
-        if found == Some(Self::Evaluation) && joins { Some(Self::Collection) } else { found }
+        match found {
+            Some(Self::Evaluation) if joins => Some(Self::Collection),
+            Some(Self::Move) if compares => Some(Self::Gather),
+            found => found,
+        }
     }
 
     /// The occasion that the last lines of a log show.
@@ -118,7 +123,7 @@ impl Occasion {
     fn of_function(path: &str) -> Option<Self> {
         let name = path.rsplit('.').next().unwrap_or(path);
         if GATHERS.iter().any(|gather| name.contains(gather)) {
-            return Some(Self::Gather);
+            return Some(Self::Move);
         }
         let words = words(path);
         let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
@@ -259,7 +264,7 @@ mod tests {
             assert_eq!(of(code), Some(Occasion::Weights), "{code}");
         }
         assert_eq!(of("logits_buffer = jnp.zeros("), None);
-        assert_eq!(of("x = multihost_utils.process_allgather(x)"), Some(Occasion::Gather));
+        assert_eq!(of("x = multihost_utils.process_allgather(x)"), Some(Occasion::Move));
         assert_eq!(of("a = jax.device_put(jnp.zeros([n]), PositionalSharding(devices))"), Some(Occasion::Division));
         for code in
             ["return ckptr.restore(path, restore_args=args)", "model = Model.from_pretrained('x')", "self.load_model()"]

@@ -442,13 +442,14 @@ pub(super) fn holders(message: &Message, program: bool) -> Holders {
     let is_gpu = message.machine() == Some(UntiledMachine::Gpu) || job.gpu.is_some();
     let others = !is_size && is_gpu && !job.is_alone && !job.lists_no_process;
     if message.server.is_some() {
-        return Holders { others, ..Holders::default() };
+        return Holders { program, others, ..Holders::default() };
     }
     let is_most = |(_, part): &(String, String)| part.parse::<f64>().is_ok_and(|part| part >= MOST_OF_POOL);
     let is_whole = job.pool.is_fraction_in_vain || job.pool.fraction.as_ref().is_some_and(is_most);
+    // One array of that size isn't the last of many.
+    let is_one = program && message.asks_for_a_quarter();
     Holders {
-        // One array of that size isn't the last of many.
-        arrays: !is_size && !job.takes_nothing && !(program && message.asks_for_a_quarter()),
+        arrays: !(is_size || job.takes_nothing || is_one),
         program,
         pool: !is_size && is_gpu && !is_whole && message.framework != Some(Framework::Torch),
         others,

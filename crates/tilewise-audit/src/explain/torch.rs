@@ -115,7 +115,10 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
     let is_small = message.cause() == Some(OomVerdict::Reservation) && !is_of_work;
     let order = match () {
         () if beside.is_some() => [beside, processes, None],
-        () if message.job.names.jax && message.job.pool.preallocates == Some(false) => {
+        () if message.job.names.jax
+            && message.job.pool.preallocates == Some(false)
+            && figures.others().is_none_or(|(_, are_many)| are_many) =>
+        {
             [Some(JaxBeside { gives_nothing_back: true }), None, None]
         }
         () if is_small || figures.is_of_others() => [

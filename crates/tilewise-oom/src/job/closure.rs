@@ -1,18 +1,12 @@
 //! Arrays that a compiled function reads without taking them as arguments.
 
 use super::SEARCHED;
+use crate::prose;
 use crate::text::tail;
 
-/// Words of such a function, JAX's own for its arrays, and the pass of XLA's that computes with them.
-const CLOSES: [&str; 7] = [
-    "closes over",
-    "closed over",
-    "closing over",
-    "closed-over",
-    "constants were captured during lowering",
-    "constant folding",
-    "constant-folding",
-];
+/// Words of such a function, and JAX's own for its arrays.
+const CLOSES: [&str; 5] =
+    ["closes over", "closed over", "closing over", "closed-over", "constants were captured during lowering"];
 
 /// Calls that compile.
 const COMPILERS: [&str; 2] = ["jit(", "pmap("];
@@ -20,7 +14,10 @@ const COMPILERS: [&str; 2] = ["jit(", "pmap("];
 /// Whether a text tells that a compiled function closes over an array, or its code compiles one that returns what it isn't given:
 /// `jax.jit(lambda: state, out_shardings=shardings)()`.
 pub(super) fn closes_over(log: &str, lower: &str) -> bool {
-    CLOSES.iter().any(|sign| lower.contains(sign)) || tail(log, SEARCHED).lines().any(returns_outer)
+    // The alarm of that pass of XLA's comes with arrays that a program makes itself, too.
+    let is_folded =
+        prose::tells(lower, &[&["constant folding", "constant-folding"], &["oom", "memory"]], &["n't ", "not "]);
+    is_folded || CLOSES.iter().any(|sign| lower.contains(sign)) || tail(log, SEARCHED).lines().any(returns_outer)
 }
 
 fn returns_outer(line: &str) -> bool {

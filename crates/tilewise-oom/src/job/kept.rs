@@ -62,7 +62,7 @@ impl Kept {
 /// Whether a sentence tells that an error leaves memory taken: `if the call raises, the GPU memory is not released`. `lower` is in
 /// lower case.
 fn is_kept_by_errors(lower: &str) -> bool {
-    const ERRORS: [&str; 6] = ["error", "exception", "raise", "interrupt", "ctrl", "crash"];
+    const ERRORS: [&str; 3] = ["error", "exception", "raise"];
     const KEPT: [&str; 8] = [
         "not released",
         "not freed",
@@ -73,13 +73,16 @@ fn is_kept_by_errors(lower: &str) -> bool {
         "never released",
         "never freed",
     ];
-    prose::tells(lower, &[&["memory"], &ERRORS, &KEPT, &["after ", "if ", "when", "each ", "every "]], &[])
+    let has = |text: &str, known: &[&str]| known.iter().any(|sign| text.contains(sign));
+    prose::sentences(lower).any(|sentence| {
+        let before = KEPT.iter().find_map(|kept| Some(sentence.split_once(kept)?.0)).unwrap_or_default();
+        before.contains("memory") && has(before, &ERRORS) && has(before, &["after ", "if ", "when", "each ", "every "])
+    })
 }
 
 /// A list without a name, of which a sentence tells: `We append every batch's output to a list.` `lower` is in lower case.
 fn list_in_prose(lower: &str) -> Option<Kept> {
-    let lists: [&[&str]; 3] =
-        [&["append", "collect", "gather"], &["to a list", "in a list", "into a list"], &["each", "every", "all"]];
+    let lists: [&[&str]; 3] = [&["append"], &["to a list", "in a list"], &["each", "every", "all"]];
     prose::tells(lower, &lists, &[]).then(|| Kept::List { list: String::new(), value: None })
 }
 

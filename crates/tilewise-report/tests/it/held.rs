@@ -31,8 +31,9 @@ fn arrays_that_a_function_is_not_given_are_constants() {
     let (task, screen) = beside("weights = jax.jit(lambda: weights, out_shardings=shardings)()");
     assert!(task.starts_with("Pass the array as an argument") && screen.contains("device_put"), "{screen}");
     assert!(screen.contains("Most likely an array that a compiled function closes over"), "{screen}");
-    let folded = "slow_operation_alarm.cc:133] Constant folding an instruction is taking > 4s:";
+    let folded = "It runs out of memory in constant folding.";
     assert!(beside(folded).0.starts_with("Pass the array as an argument"));
+    assert!(!beside("cc:133] Constant folding an instruction is taking > 4s:").0.starts_with("Pass"));
     assert!(!beside("weights = jax.jit(lambda: init(key))()").0.starts_with("Pass"));
 }
 
@@ -40,7 +41,7 @@ fn arrays_that_a_function_is_not_given_are_constants() {
 fn errors_keep_the_arrays_of_what_failed() {
     let (task, screen) = beside("Each time the cell raises an exception, the GPU memory is not freed.");
     assert!(task.starts_with("Drop the traceback") && screen.contains("sys.last_traceback = "), "{screen}");
-    assert!(!beside("The memory is not freed.").0.starts_with("Drop"));
+    assert!(!beside("After each epoch memory is not freed, and I get an error.").0.starts_with("Drop"));
 }
 
 #[test]
