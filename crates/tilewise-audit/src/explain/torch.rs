@@ -206,6 +206,7 @@ fn processes(message: &Message, figures: &Figures) -> Option<ElsewhereFinding> {
         None if others.is_none() => Holders(holders(message, false)),
         largest => TorchProcesses(largest),
     };
+    let is_possible = is_possible && finding != Holders(<_>::default());
     Some(finding).filter(|_| is_possible && others.map_or(!is_of_apple, |(_, are_many)| are_many))
 }
 

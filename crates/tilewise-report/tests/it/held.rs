@@ -24,6 +24,9 @@ fn a_size_alone_gets_a_look_at_the_holders_that_the_text_leaves() {
     let (task, screen) = first_change("RuntimeError: CUDA out of memory. import torch");
     assert!(task == "See what holds it: kept arrays or others" && screen.contains("memory_reserved()"), "{screen}");
     assert!(screen.contains("The text has no figure"), "{screen}");
+    let alone =
+        "vllm serve x, torch on CUDA. Nothing else runs on the card.\ntorch.OutOfMemoryError: CUDA out of memory.";
+    assert!(!first_change(alone).1.contains("See what holds it"), "{}", first_change(alone).1);
 }
 
 #[test]
