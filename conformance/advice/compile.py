@@ -26,7 +26,7 @@ from worker import devices, total  # noqa: E402
 SHARED = [HERE / name for name in ("compile.py", "cases/case.py", "cases/libraries.py")]
 SHARED += [TPU / name for name in ("worker.py", "programs/draw.py", "requirements.txt")]
 REQUIREMENTS = HERE / "requirements.txt"
-LIBRARIES = "libraries models trainings research networks published reproduced reported sampled".split()
+LIBRARIES = "libraries models trainings reported sampled".split()
 """The modules of programs that are built from public libraries."""
 
 
