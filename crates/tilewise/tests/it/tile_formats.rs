@@ -7,7 +7,7 @@ fn tiled(shape: &str) -> Tiled {
     Tiled::new(&Shape::parse_any(shape).expect(shape)).expect(shape)
 }
 
-/// `conformance/tile_formats/record.py` asked oneDNN, nvmath, ttnn, IREE, LIBXSMM, KleidiAI and FasterTransformer.
+/// oneDNN, nvmath, ttnn, IREE, LIBXSMM, KleidiAI and FasterTransformer were asked; each row has the function and its version.
 #[test]
 fn formats_are_what_the_vendors_libraries_make() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/facts/tile_formats.csv");
