@@ -101,7 +101,9 @@ equal = LIBRARY.function("_ZN3xla5Shape5EqualclERKS0_S3_", BOOL, POINTER, POINTE
 EDITS = {
     "change_element_type": of(SHAPE_UTIL, "ChangeElementType", "RKNS_5ShapeENS_13PrimitiveTypeE", POINTER, INT),
     "insert_dimension_at_index": of(SHAPE_UTIL, "InsertDimensionAtIndex", "NS_5ShapeEll", POINTER, LONG, LONG),
-    "insert_dimensions_at_index": of(SHAPE_UTIL, "InsertDimensionsAtIndex", "NS_5ShapeEl" + SPAN, POINTER, LONG, POINTER, SIZE),
+    "insert_dimensions_at_index": of(
+        SHAPE_UTIL, "InsertDimensionsAtIndex", "NS_5ShapeEl" + SPAN, POINTER, LONG, POINTER, SIZE
+    ),
     "delete_dimension": of(SHAPE_UTIL, "DeleteDimension", "lNS_5ShapeE", LONG, POINTER),
     "delete_dimensions": of(SHAPE_UTIL, "DeleteDimensions", SPAN + "NS_5ShapeE", POINTER, SIZE, POINTER),
     "drop_degenerate_dimensions": of(SHAPE_UTIL, "DropDegenerateDimensions", ONE, POINTER),
@@ -118,13 +120,21 @@ EDITS = {
 IN_PLACE = {
     "append_major_dimension": of(SHAPE_UTIL, "AppendMajorDimension", "iPNS_5ShapeE", INT, POINTER, returns=POINTER),
     "append_minor_dimension": of(SHAPE_UTIL, "AppendMinorDimension", "iPNS_5ShapeE", INT, POINTER, returns=POINTER),
-    "update_element_size_in_bits": of(SHAPE_UTIL, "UpdateElementSizeInBits", "PNS_5ShapeEb", POINTER, BOOL, returns=POINTER),
-    "append_shape_to_tuple": of(SHAPE_UTIL, "AppendShapeToTuple", "RKNS_5ShapeEPS1_", POINTER, POINTER, returns=POINTER),
+    "update_element_size_in_bits": of(
+        SHAPE_UTIL, "UpdateElementSizeInBits", "PNS_5ShapeEb", POINTER, BOOL, returns=POINTER
+    ),
+    "append_shape_to_tuple": of(
+        SHAPE_UTIL, "AppendShapeToTuple", "RKNS_5ShapeEPS1_", POINTER, POINTER, returns=POINTER
+    ),
 }
 PREDICATES = {
     "compatible": of(SHAPE_UTIL, "Compatible", TWO, POINTER, POINTER, returns=BOOL),
-    "compatible_ignoring_element_type": of(SHAPE_UTIL, "CompatibleIgnoringElementType", TWO, POINTER, POINTER, returns=BOOL),
-    "compatible_ignoring_fp_precision": of(SHAPE_UTIL, "CompatibleIgnoringFpPrecision", TWO, POINTER, POINTER, returns=BOOL),
+    "compatible_ignoring_element_type": of(
+        SHAPE_UTIL, "CompatibleIgnoringElementType", TWO, POINTER, POINTER, returns=BOOL
+    ),
+    "compatible_ignoring_fp_precision": of(
+        SHAPE_UTIL, "CompatibleIgnoringFpPrecision", TWO, POINTER, POINTER, returns=BOOL
+    ),
     "equal_ignoring_element_type": of(SHAPE_UTIL, "EqualIgnoringElementType", TWO, POINTER, POINTER, returns=BOOL),
     "equal_structure": of(SHAPE_UTIL, "EqualStructure", TWO, POINTER, POINTER, returns=BOOL),
 }
@@ -159,7 +169,18 @@ FLAGS = (
     "dimensions tail_padding_alignment_in_elements split_config_in_layout buffer"
 ).split()
 
-TYPES = {"pred": 1, "s4": 21, "u2": 27, "s8": 2, "f32": 11, "bf16": 16, "f8e4m3fn": 20, "f4e2m1fn": 32, "c64": 15, "c128": 18}
+TYPES = {
+    "pred": 1,
+    "s4": 21,
+    "u2": 27,
+    "s8": 2,
+    "f32": 11,
+    "bf16": 16,
+    "f8e4m3fn": 20,
+    "f4e2m1fn": 32,
+    "c64": 15,
+    "c128": 18,
+}
 
 
 def parsed(text):
@@ -280,9 +301,28 @@ def rank_of(text):
 
 def question(shapes):
     pick = shapes.random
-    function = pick.choice([*EDITS, *IN_PLACE, *PREDICATES, *COUNTS, "compatible_kind", "same_dimensions", "equal", "dimension_stride",
-                            "subshape", "unmodified", "one_sized", "left", "is_prefix_of", "dynamic", "byte_size_of", "byte_strides", "can_upcast",
-                            "permute_dimensions_ignoring_layout"])
+    function = pick.choice(
+        [
+            *EDITS,
+            *IN_PLACE,
+            *PREDICATES,
+            *COUNTS,
+            "compatible_kind",
+            "same_dimensions",
+            "equal",
+            "dimension_stride",
+            "subshape",
+            "unmodified",
+            "one_sized",
+            "left",
+            "is_prefix_of",
+            "dynamic",
+            "byte_size_of",
+            "byte_strides",
+            "can_upcast",
+            "permute_dimensions_ignoring_layout",
+        ]
+    )
     if function == "is_prefix_of":
         text = "(" + ", ".join(shapes.shape(1) for _ in range(pick.randrange(4))) + ")"
         inside = text[1:-1] + (", " if text != "()" else "") + shapes.shape(2)
@@ -291,9 +331,20 @@ def question(shapes):
     if function == "dynamic":
         # XLA aborts where an array meets a shape of another kind.
         text = shapes.shape()
-        other = re.sub(r"(?<=[\[,])(<=)?(\d+)(?=[\],])", lambda found: f"{found[1] or ''}{max(0, int(found[2]) + pick.choice([0, 0, 0, 1, -1]))}", text)
+        other = re.sub(
+            r"(?<=[\[,])(<=)?(\d+)(?=[\],])",
+            lambda found: f"{found[1] or ''}{max(0, int(found[2]) + pick.choice([0, 0, 0, 1, -1]))}",
+            text,
+        )
         other = re.sub(r"\{[^}]*\}", "", other) if pick.random() < 0.5 else text
-        return "dynamic_shape_is_compatible", text, other, 0, "", str(DYNAMIC_COMPATIBLE(parsed(text), parsed(other))).lower()
+        return (
+            "dynamic_shape_is_compatible",
+            text,
+            other,
+            0,
+            "",
+            str(DYNAMIC_COMPATIBLE(parsed(text), parsed(other))).lower(),
+        )
     if function == "can_upcast":
         one, two = (pick.choice(list(TYPES)) for _ in range(2))
         higher = HIGHER(TYPES[one], TYPES[two])
@@ -301,7 +352,11 @@ def question(shapes):
         can = str(CAN_UPCAST(parsed(f"{one}[]"), parsed(f"{two}[]"))).lower()
         return function, f"{one}[]", f"{two}[]", 0, "", f"{can} {name}"
     if function == "byte_size_of":
-        text = "(" + ", ".join(shapes.shape(1) for _ in range(pick.randrange(4))) + ")" if pick.random() < 0.4 else shapes.array(is_static=True)
+        text = (
+            "(" + ", ".join(shapes.shape(1) for _ in range(pick.randrange(4))) + ")"
+            if pick.random() < 0.4
+            else shapes.array(is_static=True)
+        )
         pointer = pick.choice([4, 8])
         return function, text, "", 0, str(pointer), str(BYTE_SIZE(parsed(text), pointer))
     if function == "byte_strides":
@@ -339,20 +394,38 @@ def question(shapes):
         if function == "one_sized":
             found = ONE_SIZED(one, two)
             is_some = ctypes.c_bool.from_address(found + 48).value
-            return function, text, other, 0, "", f"{numbers(vector(found))};{numbers(vector(found + 24))}" if is_some else "none"
+            return (
+                function,
+                text,
+                other,
+                0,
+                "",
+                f"{numbers(vector(found))};{numbers(vector(found + 24))}" if is_some else "none",
+            )
         wanted = sorted(pick.sample(range(len(bounds)), pick.randrange(len(bounds) + 1)))
         found = LEFT(one, two, *longs(wanted))
         is_some = ctypes.c_bool.from_address(found + 24).value
         return function, text, other, 0, numbers(wanted), numbers(vector(found)) if is_some else "none"
-    whole = function in ("subshape", "subshape_count", "leaf_count", "device_shape_to_host_shape", "static_shape", "with_default_layout",
-                         "update_element_size_in_bits")
+    whole = function in (
+        "subshape",
+        "subshape_count",
+        "leaf_count",
+        "device_shape_to_host_shape",
+        "static_shape",
+        "with_default_layout",
+        "update_element_size_in_bits",
+    )
     if function == "append_shape_to_tuple":
         text, other = "(" + ", ".join(shapes.shape(2) for _ in range(pick.randrange(4))) + ")", shapes.shape(1)
         tuple_shape = parsed(text)
         IN_PLACE[function](parsed(other), tuple_shape)
         return function, text, other, 0, "", answered(tuple_shape)
     text = shapes.shape() if whole else shapes.array(is_static=function == "dimension_stride")
-    if not whole and function not in ("change_element_type", "complex_component_shape", "true_rank", "dimension_stride") and pick.random() < 0.1:
+    if (
+        not whole
+        and function not in ("change_element_type", "complex_component_shape", "true_rank", "dimension_stride")
+        and pick.random() < 0.1
+    ):
         text = f"b({text})"
     if function == "change_element_type" and pick.random() < 0.3:
         text = "(" + ", ".join(shapes.array() for _ in range(pick.randrange(4))) + ")"

@@ -103,9 +103,16 @@ class Operation:
             for at, (kind, bounds) in enumerate(self.given)
         ]
         named = ", ".join(f"p{at}" for at in range(len(parameters)))
-        text = "\n".join([
-            "HloModule checked", computations, "ENTRY entry {", *parameters, f"ROOT r = {head}({named}){self.attributes}", "}"
-        ])
+        text = "\n".join(
+            [
+                "HloModule checked",
+                computations,
+                "ENTRY entry {",
+                *parameters,
+                f"ROOT r = {head}({named}){self.attributes}",
+                "}",
+            ]
+        )
         stablehlo = _jax.mlir.hlo_to_stablehlo(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
         backend = jax.devices("cpu")[0].client
         devices = xla_client.DeviceList(tuple(backend.devices()[:1]))
@@ -227,13 +234,19 @@ def check_orders(operation, rule, random):
         results = operation.run(operands)
         order = order_of(size)
         if kind == "repeat":
-            moved = [rule.moved(result, factors, name, order) for result, factors in zip(results, rule.results, strict=True)]
+            moved = [
+                rule.moved(result, factors, name, order) for result, factors in zip(results, rule.results, strict=True)
+            ]
             if not same(results, moved):
                 yield f"{name} doesn't repeat"
             continue
-        given = [rule.moved(operand, factors, name, order) for operand, factors in zip(operands, rule.operands, strict=True)]
+        given = [
+            rule.moved(operand, factors, name, order) for operand, factors in zip(operands, rule.operands, strict=True)
+        ]
         # Of results that lack the factor, nothing moves.
-        moved = [rule.moved(result, factors, name, order) for result, factors in zip(results, rule.results, strict=True)]
+        moved = [
+            rule.moved(result, factors, name, order) for result, factors in zip(results, rule.results, strict=True)
+        ]
         is_so = same(operation.run(given), moved)
         if kind in ("pass", "sum", "reduce") and not is_so:
             yield f"the order of {name} matters"
@@ -243,10 +256,12 @@ def check_orders(operation, rule, random):
         if kind == "sum":
             halves = set(range(size // 2)), set(range(size // 2, size)), set()
             parts = [
-                operation.run([
-                    rule.kept(operand, factors, name, places) if operand.dtype == np.float32 else operand
-                    for operand, factors in zip(operands, rule.operands, strict=True)
-                ])
+                operation.run(
+                    [
+                        rule.kept(operand, factors, name, places) if operand.dtype == np.float32 else operand
+                        for operand, factors in zip(operands, rule.operands, strict=True)
+                    ]
+                )
                 for places in halves
             ]
             added = [one + other - none for one, other, none in zip(*parts, strict=True)]

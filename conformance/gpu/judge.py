@@ -42,7 +42,9 @@ def main():
                 step.function, *step.arguments, machine=options.machine, jit_options={"donate_argnums": step.donated}
             )
             if options.texts:
-                path = os.path.join(options.texts, f"{name.partition(',')[0].replace(' ', '_')}.{kind or 'written'}.txt")
+                path = os.path.join(
+                    options.texts, f"{name.partition(',')[0].replace(' ', '_')}.{kind or 'written'}.txt"
+                )
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(report.table(width=80))
             promised = freed = ""

@@ -62,7 +62,9 @@ def jax(text, shape, dims):
 def pjrt(text, shape, dims):
     """The layout of the fields, else of the serialized text; and what NumPy reads at byte strides, as PJRT has them."""
     forms = dict(line.split(maxsplit=1) for line in text.splitlines())
-    braces = [[int(number) for number in numbers.split(",") if number] for numbers in re.findall(r"\{(.*?)\}", forms["tiled"])]
+    braces = [
+        [int(number) for number in numbers.split(",") if number] for numbers in re.findall(r"\{(.*?)\}", forms["tiled"])
+    ]
     if forms["tiled"].startswith("none"):
         layout = xla_client.Shape(shape[: shape.index("]") + 1] + forms["serialized"]).layout()
     else:

@@ -57,7 +57,9 @@ def added():
 
 def summed_in_pairs():
     """Its collective."""
-    summed = jax.shard_map(lambda x: jax.lax.psum(x, "pair"), in_specs=PartitionSpec(), out_specs=PartitionSpec(), check_vma=False)
+    summed = jax.shard_map(
+        lambda x: jax.lax.psum(x, "pair"), in_specs=PartitionSpec(), out_specs=PartitionSpec(), check_vma=False
+    )
     return Program(summed, (array(5, 1024, 1024, 256, of=F32),), mesh={"pair": 2, "rest": 2})
 
 
@@ -190,7 +192,14 @@ def mixer(batch=32, width=768, layers=12, tokens_hidden=384, hidden=3072, patch=
         )
         for _ in range(layers)
     ]  # fmt: skip
-    rest = weights(patch=(patch, patch, 3, width), patch_bias=(width,), g=(width,), b=(width,), head=(width, 1000), head_bias=(1000,))
+    rest = weights(
+        patch=(patch, patch, 3, width),
+        patch_bias=(width,),
+        g=(width,),
+        b=(width,),
+        head=(width, 1000),
+        head_bias=(1000,),
+    )
 
     def forward(p, images):
         x = patches(images, p["patch"], p["patch_bias"], patch)

@@ -55,7 +55,10 @@ def entropies(logits, labels):
 def train(batch, layers=16, heads=8):
     """A step of the first: a function and its arguments."""
     width = WIDTH // heads
-    matrices = {name: (WIDTH, WIDTH) for name in ("q", "k", "v", "out")} | {"up": (WIDTH, 4 * WIDTH), "down": (4 * WIDTH, WIDTH)}
+    matrices = {name: (WIDTH, WIDTH) for name in ("q", "k", "v", "out")} | {
+        "up": (WIDTH, 4 * WIDTH),
+        "down": (4 * WIDTH, WIDTH),
+    }
     parameters = {
         "embedding": array(VOCABULARY, WIDTH, of=F32),
         "head": array(WIDTH, VOCABULARY, of=F32),

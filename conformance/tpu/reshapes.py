@@ -48,7 +48,10 @@ def grouped(factors, choice):
 def drawn(choice, most):
     """Bounds before and after a reshape, of five dimensions and `most` elements at most."""
     while True:
-        factors = [choice.choice([2, 2, 3, 4, 5, 7, 8, 8, 12, 16, 64, 100, 128, 128, 256]) for _ in range(choice.randrange(2, 6))]
+        factors = [
+            choice.choice([2, 2, 3, 4, 5, 7, 8, 8, 12, 16, 64, 100, 128, 128, 256])
+            for _ in range(choice.randrange(2, 6))
+        ]
         factors += choice.choice([[], [128], [8, 128]])
         before, after = grouped(factors, choice), grouped(factors, choice)
         if before != after and max(len(before), len(after)) <= 5 and math.prod(before) <= most:
@@ -82,7 +85,11 @@ def free(tilewise, shape, bounds):
 def in_own_tiles(tilewise, generation, shapes):
     """Those whose tiles the compiler gives arrays of their order: asked for others, it may end the process."""
     orders = [re.sub(":[^}]*", "", shape) for shape in shapes]
-    return {shape for shape, own in zip(shapes, predicted(tilewise, generation, orders), strict=True) if shape == own} if shapes else set()
+    return (
+        {shape for shape, own in zip(shapes, predicted(tilewise, generation, orders), strict=True) if shape == own}
+        if shapes
+        else set()
+    )
 
 
 def by_rule(kind, before, given, after):
@@ -117,7 +124,9 @@ def are_bitcasts(text, count):
             name = operand
         return True
 
-    root, opcode, rest = re.search(r"^ *ROOT %(\S+) = .*? ([\w-]+)\((.*?)\)", text[text.index("\nENTRY") :], re.MULTILINE).groups()
+    root, opcode, rest = re.search(
+        r"^ *ROOT %(\S+) = .*? ([\w-]+)\((.*?)\)", text[text.index("\nENTRY") :], re.MULTILINE
+    ).groups()
     names = OPERAND.findall(rest) if opcode == "tuple" else [root]
     assert len(names) == count, "a result is missing"
     return [is_bitcast(name) for name in names]
@@ -145,11 +154,18 @@ def compiled(generation, pairs):
 
 def asked(tilewise, generation, choice, most):
     """Reshapes of one program: (kind, from, its bounds, to, its bounds, how `to` was chosen), and what JAX's rule and we offer."""
-    kinds = [choice.choice([kind for kind in KINDS if kind not in NOT_EARLY or generation not in ("v2", "v3", "v4")]) for _ in range(RESHAPES)]
+    kinds = [
+        choice.choice([kind for kind in KINDS if kind not in NOT_EARLY or generation not in ("v2", "v3", "v4")])
+        for _ in range(RESHAPES)
+    ]
     bounds = [drawn(choice, most) for _ in kinds]
     orders = [[choice.sample(range(len(side)), len(side)) for side in pair] for pair in bounds]
     shapes = [
-        predicted(tilewise, generation, [written(kind, pair[at], order[at]) for kind, pair, order in zip(kinds, bounds, orders, strict=True)])
+        predicted(
+            tilewise,
+            generation,
+            [written(kind, pair[at], order[at]) for kind, pair, order in zip(kinds, bounds, orders, strict=True)],
+        )
         for at in (0, 1)
     ]
     offered, rules = [], []
@@ -193,13 +209,20 @@ def main():
             table[way, ours, bitcast] += 1
             rules["a layout" if rule else "raises", rule in offered if rule else bool(offered)] += 1
             if ours != bitcast or (bitcast and pair[3] not in offered):
-                tell(f"{generation}: {pair[1]} to {pair[3]} ({way}): we say {ours}, the compiler {bitcast}; offered {offered}")
+                tell(
+                    f"{generation}: {pair[1]} to {pair[3]} ({way}): we say {ours}, the compiler {bitcast}; offered {offered}"
+                )
     print("| the result's layout is | we say | the compiler | reshapes |\n|---|---|---|---|")
     words = {True: "a bitcast", False: "moves bytes"}
     for (way, ours, bitcast), count in sorted(table.items()):
         print(f"| {way} | {words[ours]} | {words[bitcast]} | {count} |")
     print("\n| JAX's rule | `bitcast --reshape` | reshapes |\n|---|---|---|")
-    theirs = {("a layout", True): "has that layout", ("a layout", False): "lacks it", ("raises", True): "has a layout", ("raises", False): "has none"}
+    theirs = {
+        ("a layout", True): "has that layout",
+        ("a layout", False): "lacks it",
+        ("raises", True): "has a layout",
+        ("raises", False): "has none",
+    }
     for key, count in sorted(rules.items()):
         print(f"| {'gives a layout' if key[0] == 'a layout' else key[0]} | {theirs[key]} | {count} |")
     exact = sum(count for (_, ours, bitcast), count in table.items() if ours == bitcast)

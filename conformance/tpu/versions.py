@@ -58,7 +58,11 @@ def rows_of(table):
     """The rows of a table by JAX and libtpu."""
     if not table.exists():
         return {}
-    cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.read_text().splitlines() if line[:1] == "|"]
+    cells = [
+        [cell.strip() for cell in line.strip("| ").split("|")]
+        for line in table.read_text().splitlines()
+        if line[:1] == "|"
+    ]
     return {(row[0], row[1]): row for row in cells[2:]}
 
 
@@ -69,7 +73,9 @@ def in_order(key):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", choices=list(SUITES), action="append", help="run this suite, and keep the others' cells")
+    parser.add_argument(
+        "--only", choices=list(SUITES), action="append", help="run this suite, and keep the others' cells"
+    )
     parser.add_argument("--seconds", type=float, default=120, help="begin nothing in a suite after so many seconds")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--table", type=Path, required=True, help="the Markdown file")
