@@ -28,7 +28,7 @@ FOLLOW = [HERE / "follow.py", *sorted((HERE.parents[1] / "python/package/tilewis
 UNSEEN = ("models", "trainings", "reported", "sampled")
 """The modules of programs that were written after the rules, a set each. Some of each set led to a rule's change."""
 RECORDED = "## Programs whose sources are gone\n"
-"""What follows in TABLE.md was judged once, and stays."""
+"""From this heading on, TABLE.md was judged once, and stays."""
 IN_PARTS = ("_in_parts(", "tw.microbatch(")
 """Code that goes through the batch in parts has one of these."""
 WORKERS = 2
