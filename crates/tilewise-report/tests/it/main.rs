@@ -20,3 +20,4 @@ mod rewrites;
 mod screen;
 mod tables;
 mod torch;
+mod unseen;
