@@ -65,7 +65,7 @@ impl Report {
             let (read, short) = match &change.finding {
                 Finding::LargeDimension(batch) => {
                     let parts = change.parts.unwrap_or(1);
-                    (self.read_again(batch, parts), of_short_steps(&time.rows, parts))
+                    (self.read_again(batch, parts), of_short_steps(&time.rows, parts, batch.size))
                 }
                 _ => (0, 0.0),
             };
@@ -109,15 +109,15 @@ impl Report {
 }
 
 /// Seconds by which parts of a batch lengthen loops of many short steps, such as a generation's: an operation isn't shorter
-/// than this for a part.
-fn of_short_steps(rows: &[Row], parts: u64) -> f64 {
+/// than this for a part. Loops over the positions of the batch take a part of the steps.
+fn of_short_steps(rows: &[Row], parts: u64, size: u64) -> f64 {
     const SHORTEST: f64 = 1e-6;
     const MANY: u64 = 64;
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let short = |row: &Row| row.total().estimate.min(row.executions as f64 * SHORTEST);
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let more = parts.saturating_sub(1) as f64;
-    rows.iter().filter(|row| row.executions >= MANY).map(short).sum::<f64>() * more
+    rows.iter().filter(|row| (MANY..size.max(MANY)).contains(&row.executions)).map(short).sum::<f64>() * more
 }
 
 /// The cost of the operations that a change runs a second time; `None` if it is unknown which.

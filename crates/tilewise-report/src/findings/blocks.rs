@@ -32,6 +32,7 @@ pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
     if !joined.is_empty() {
         return in_turn(*blocks, &rows, joined, about);
     }
+    let checkpoint = if *has_gradient { "of_block = jax.checkpoint(of_block)\n" } else { "" };
     let note = format!("# xs: what has {those} there, as its first dimension{numbers}\n");
     let (adds, code) = match sums {
         0 => (
@@ -44,10 +45,14 @@ pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
         _ => (
             ", and add up its sums over all rows",
             format!(
-                "# of_block(x): {lines}, of some rows x of xs: arrays with these rows, and sums over them\n\
-                 arrays, sums = jax.lax.map({open}of_block{close}, xs.reshape({blocks}, -1, *xs.shape[1:]))\n\
-                 arrays = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), arrays)\n\
-                 sums = jax.tree.map(lambda s: s.sum(0), sums)  # of a maximum, .max(0)"
+                "# of_block(x): {lines}, of some rows x of xs: arrays with these rows, and sums over them
+{checkpoint}parts = xs.reshape({blocks}, -1, *xs.shape[1:])
+zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(of_block, parts[0])[1])
+def add(sums, part):  # of a maximum: jnp.maximum, from -jnp.inf
+    arrays, more = of_block(part)
+    return jax.tree.map(jnp.add, sums, more), arrays
+sums, arrays = jax.lax.scan(add, zeros, parts)
+arrays = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), arrays)"
             ),
         ),
     };

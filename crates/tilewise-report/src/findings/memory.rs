@@ -160,7 +160,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             .jax(
                 about,
                 SHARDING,
-                "mesh = jax.make_mesh((jax.device_count(),), ('x',))\n\
+                "mesh = jax.make_mesh((jax.device_count(),), ('x',), axis_types=(jax.sharding.AxisType.Auto,))\n\
                  x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec('x')))",
             )
         }
@@ -173,7 +173,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
         .jax(
             about,
             SHARDING,
-            "mesh = jax.make_mesh((jax.device_count(),), ('x',))\n\
+            "mesh = jax.make_mesh((jax.device_count(),), ('x',), axis_types=(jax.sharding.AxisType.Auto,))\n\
              x = jax.jit(make, out_shardings=NamedSharding(mesh, PartitionSpec('x')))()  # make: a function of the call",
         ),
         MemoryFinding::OffHost { bytes: taken, are_made: true } => {
@@ -385,7 +385,7 @@ fn arguments(finding: &MemoryFinding, about: &Recommendation) -> Words {
         Some(Framework::Jax) => words.code(
             SHARDING,
             format!(
-                "mesh = jax.make_mesh(({all},), ('x',))\n\
+                "mesh = jax.make_mesh(({all},), ('x',), axis_types=(jax.sharding.AxisType.Auto,))\n\
                  def divided(a):  # along the longest dimension that the devices share evenly
     even = [d for d in range(a.ndim) if a.shape[d] % {all} == 0]
     at = max(even, key=lambda d: a.shape[d], default=None)

@@ -115,7 +115,7 @@ impl Quotes {
     /// The edit of the constant that has the number of rows in a call, where that is to be smaller.
     pub(crate) fn rows_of_call(&self, about: &Recommendation) -> Option<LineEdit> {
         match about.finding {
-            Finding::LargeDimension(LargeDimension { gradients: GradientSums::None, size, .. }) => {
+            Finding::LargeDimension(LargeDimension { gradients: GradientSums::None, joint: None, size, .. }) => {
                 self.constant(size, size / about.parts.unwrap_or(2).max(1))
             }
             _ => None,
@@ -255,11 +255,12 @@ fn donated(finding: &UndonatedState, line: &str, next: &str) -> Option<String> {
     is_it.then(|| format!("{}{}{end}", &line[..before], given.join(", ")))
 }
 
-/// An assignment of whole numbers with `to` in place of `size`, if one of them is that and the names are identifiers.
+/// An assignment of whole numbers with `to` in place of `size`, if one of them is that and the names are identifiers, perhaps with
+/// a type: a field of a configuration.
 fn assigned(line: &str, size: u64, to: u64) -> Option<String> {
     let (names, behind) = line.split_once('=')?;
     let (values, comment) = behind.split_at(behind.find('#').unwrap_or(behind.len()));
-    let is_names = names.split(',').all(|name| is_name(name.trim()));
+    let is_names = names.split(',').all(|name| is_name(untyped(name)));
     let number = |value: &str| value.trim().replace('_', "").parse::<u64>().ok();
     let parts: Vec<&str> = values.split(',').collect();
     let mut same = parts.iter().enumerate().filter(|(_, value)| number(value) == Some(size));
@@ -268,6 +269,11 @@ fn assigned(line: &str, size: u64, to: u64) -> Option<String> {
     let new = value.replacen(value.trim(), &to.to_string(), 1);
     let all: Vec<&str> = (0..parts.len()).map(|number| if number == at { &*new } else { parts[number] }).collect();
     is_one.then(|| format!("{names}={}{comment}", all.join(",")))
+}
+
+/// `rays` of `rays: int`
+fn untyped(name: &str) -> &str {
+    name.split_once(':').filter(|(_, of)| of.trim() == "int").map_or(name, |(name, _)| name).trim()
 }
 
 /// `jax.vmap(f)(x, y)` of the whole batch as a loop over parts of it: of the inputs, each with a gradient of its own.
@@ -463,6 +469,7 @@ mod tests {
     fn constants_of_a_size() {
         let edited = |line: &str| assigned(line, 131_072, 65_536);
         assert_eq!(edited("CHUNK = 131_072  # rays").as_deref(), Some("CHUNK = 65536  # rays"));
+        assert_eq!(edited("    rays: int = 131072").as_deref(), Some("    rays: int = 65536"));
         assert_eq!(edited("rays, width = 131072, 800").as_deref(), Some("rays, width = 65536, 800"));
         // Other values, comparisons, options, attributes of calls.
         for line in ["CHUNK = 131073", "n == 131072", "f(n=131072)", "a, b = 131072", "x['n'] = 131072", "# n = 131072"]

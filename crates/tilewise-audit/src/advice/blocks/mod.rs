@@ -185,7 +185,7 @@ struct Area<'p, 'm> {
     same: Vec<(usize, usize)>,
     /// Values that are there before: parameters, results of loops, and their copies.
     given: HashSet<usize>,
-    /// Fewest elements of a large array.
+    /// Elements of a block: large arrays have more.
     least: u64,
     /// Its axes: rows and columns of a matrix of pairs are two, though one small array has both.
     axes: Axes,
@@ -213,7 +213,7 @@ impl<'p, 'm> Area<'p, 'm> {
     fn leaves(&self, at: &Instruction<'m>) -> impl Iterator<Item = usize> + use<> {
         let shape = at.shape();
         let arrays = shape.iter().flat_map(|shape| shape.leaves()).enumerate();
-        let is_large = |array: &Shape| array.bounds().is_some_and(|bounds| elements(&bounds) >= self.least);
+        let is_large = |array: &Shape| array.bounds().is_some_and(|bounds| elements(&bounds) > self.least);
         arrays.filter(|(_, (_, array))| is_large(array)).map(|(leaf, _)| leaf).collect::<Vec<_>>().into_iter()
     }
 
