@@ -49,8 +49,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         .into_iter()
         .map(|proposal| {
             let alone = saved(&[], &proposal);
-            let said = proposal.estimate.filter(|_| alone > 0).unwrap_or(alone);
-            (Price { alone, said }, proposal)
+            (Price { alone, said: self::alone(&proposal, alone) }, proposal)
         })
         .collect();
     let all = |is: fn(&Proposal) -> bool| {
@@ -145,17 +144,23 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         kept.extend(last.map(|(freed, proposal)| (freed.saturating_sub(together), proposal)));
     }
     let stacks = Stacks::of(program.module);
-    let said = |(saved, proposal): (u64, Proposal)| {
+    let said = |(at, (saved, proposal)): (usize, (u64, Proposal))| {
         let takes_apart = matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);
         let scores = if takes_apart { scores_of(program, &proposal.buffers) } else { None };
         let edited = edited_lines(program, &stacks, &proposal);
+        let alone = if at == 0 { saved } else { self::alone(&proposal, freed(&[&proposal])).max(saved) };
         let said = proposal.recommendation(program, saved);
         // On machines other than TPUs, temporaries share the memory of arguments and results, so the saving isn't
         // exact.
         let saving = if program.machine.generation().is_some() { said.saving } else { said.saving.inexact() };
-        Recommendation { scores, saving, edited, ..said }
+        Recommendation { scores, saving, edited, alone_bytes: Some(alone), ..said }
     };
-    kept.into_iter().map(said).collect()
+    kept.into_iter().enumerate().map(said).collect()
+}
+
+/// The bytes that a proposal frees alone: its own estimate, if it has one and the plan shrinks by some.
+fn alone(proposal: &Proposal, by_plan: u64) -> u64 {
+    proposal.estimate.filter(|_| by_plan > 0).unwrap_or(by_plan)
 }
 
 /// The bytes that rank a proposal: many parts that are named first rank as few do, since any change could be taken further.

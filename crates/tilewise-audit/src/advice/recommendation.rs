@@ -24,6 +24,8 @@ pub struct Recommendation {
     pub array: Option<AdvisedArray>,
     /// The memory it frees.
     pub saving: Saving,
+    /// Bytes that it frees alone: those before it may free some of them, too. `None` for a message.
+    pub alone_bytes: Option<u64>,
     /// Bytes of that in arrays that a message lists, if the rest follows from its totals; otherwise `None`.
     pub listed_bytes: Option<u64>,
     /// The number of parts of the batch that the saving is for, if more parts free more.
@@ -81,6 +83,7 @@ impl Recommendation {
             target,
             array,
             saving,
+            alone_bytes: None,
             listed_bytes,
             parts,
             scores,

@@ -114,7 +114,13 @@ fn task(finding: &LargeDimension, parts: u64) -> String {
     let names: Vec<String> = finding.inputs.iter().flat_map(|(_, names)| names).cloned().collect();
     let of = if names.is_empty() { String::new() } else { format!(" of {}", quoted(&names)) };
     match finding.gradients {
-        GradientSums::Summed => format!("Do the batch of {size} in {parts} parts; add up their gradients"),
+        // A batch is the first dimension.
+        GradientSums::Summed if finding.inputs.iter().all(|(at, _)| *at == 0) => {
+            format!("Do the batch of {size} in {parts} parts; add up their gradients")
+        }
+        GradientSums::Summed => {
+            format!("Do the {size} {}{of} in {parts} parts; add up their gradients", positions(finding))
+        }
         GradientSums::OfEach => format!("Take the gradients of the {size} samples in {parts} parts"),
         _ if names.is_empty() => format!("Do the {size} in {parts} parts, one after the other"),
         // A caller that chooses the number of rows has a setting for it.

@@ -93,9 +93,31 @@ fn roughness(advice: &Recommendation, cost: ChangeCost) -> (u8, f64) {
     let frees = advice.saving.bytes().unwrap_or(u64::MAX) as f64;
     match cost {
         _ if computes_no_more => (0, 0.0),
-        ChangeCost::Seconds { added, .. } => (1, added),
-        ChangeCost::Work(part) => (1, part),
+        ChangeCost::Seconds { added, run } => (1, in_steps(added / run.max(f64::MIN_POSITIVE))),
+        ChangeCost::Work(part) => (1, in_steps(part)),
         _ => (2, frees),
+    }
+}
+
+/// The part that a change adds to a run, in twentieths: estimates aren't finer.
+fn in_steps(part: f64) -> f64 {
+    (part * 20.0).round()
+}
+
+/// Whether a change takes code around the program, and not one of its lines.
+fn takes_code(advice: &Recommendation) -> bool {
+    matches!(
+        advice.finding,
+        Finding::LargeDimension(_) | Finding::Blocks(_) | Finding::AllPairs(_) | Finding::Logits(_)
+    )
+}
+
+/// Whether a change adds more than a twentieth of a run, or an unknown time.
+fn computes_much_more(cost: ChangeCost) -> bool {
+    match cost {
+        ChangeCost::Seconds { added, run } => in_steps(added / run.max(f64::MIN_POSITIVE)) > 0.0,
+        ChangeCost::Work(part) => in_steps(part) > 0.0,
+        _ => true,
     }
 }
 
@@ -109,16 +131,18 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
     const MUCH: u64 = 10;
 
     let freed: Vec<u64> = advice.iter().map(|one| one.saving.bytes().unwrap_or_default()).collect();
+    // Each saving holds behind those before it.
+    let alone: Vec<u64> = advice.iter().zip(&freed).map(|(one, freed)| one.alone_bytes.unwrap_or(*freed)).collect();
     let costs = report.costs();
-    // Each saving holds behind those before it; alone, a change frees at least that.
-    let is_enough = |at: &usize| limit.is_some_and(|limit| held > limit && held.saturating_sub(freed[*at]) <= limit);
+    let is_enough = |at: &usize| limit.is_some_and(|limit| held > limit && held.saturating_sub(alone[*at]) <= limit);
     let rough = |at: &usize| roughness(&advice[*at], costs[*at]);
     let gentlest = (0..advice.len()).filter(is_enough).min_by(|one, other| {
-        let ((one, seconds), (other, more)) = (rough(one), rough(other));
-        one.cmp(&other).then(seconds.total_cmp(&more))
+        let ((kind, cost), (other_kind, other_cost)) = (rough(one), rough(other));
+        let steps = |at: &usize| (takes_code(&advice[*at]), std::cmp::Reverse(alone[*at]));
+        kind.cmp(&other_kind).then(cost.total_cmp(&other_cost)).then(steps(one).cmp(&steps(other)))
     });
-    // Before one that computes more comes what computes no more and frees much.
-    let is_rough = gentlest.is_some_and(|at| rough(&at).0 > 0);
+    // Before one that computes much more comes what computes no more and frees much.
+    let is_rough = gentlest.is_some_and(|at| rough(&at).0 > 0 && computes_much_more(costs[at]));
     let is_free = |at: &usize| is_rough && rough(at).0 == 0 && freed[*at] >= held / MUCH;
     let mut order: Vec<usize> = (0..advice.len()).filter(is_free).chain(gentlest).collect();
     order.extend((0..advice.len()).filter(|at| !order.contains(at)).collect::<Vec<_>>());
@@ -130,8 +154,8 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         // All changes up to one are priced together; of others, the best is known.
         let in_order =
             (0..made.len()).take_while(|first| made.contains(first)).map(|at| freed[at]).fold(0, u64::saturating_add);
-        let alone = made.iter().map(|at| freed[*at]).max().unwrap_or_default();
-        let after = held.saturating_sub(in_order.max(alone)).min(before);
+        let best = made.iter().map(|at| alone[*at]).max().unwrap_or_default();
+        let after = held.saturating_sub(in_order.max(best)).min(before);
         if after == before && freed[at] > 0 {
             continue;
         }

@@ -97,6 +97,12 @@ impl<'a, 'm> Batch<'a, 'm> {
             return None;
         }
         let (size, is_made) = (found.size, found.is_made);
+        // A dimension inside of samples that the program numbers, such as rows of a picture that it draws as well, is its own
+        // number: parts of an argument alone don't match it.
+        let is_inner = !found.inputs.is_empty() && found.inputs.iter().all(|(_, at)| *at > 0);
+        if program.has_gradient && is_inner && found.is_counted(program) {
+            return None;
+        }
         let mut joined = found.joined.and_then(|(at, how)| Some((program.module.instruction(at)?, how)));
         if nodes_of(program, size).is_some() {
             return None;

@@ -277,6 +277,11 @@ impl<'p> Split<'p> {
         made.into_iter().filter_map(|at| program.module.instruction(at))
     }
 
+    /// Whether the program numbers its positions.
+    pub(crate) fn is_counted(&self, program: &ProgramModel<'_>) -> bool {
+        self.made(program).any(|at| at.opcode() == Opcode::Iota)
+    }
+
     /// Notes the inputs that have it, and returns the arrays where it begins: arguments, iotas and random draws, and
     /// results of other known operations that make it. `None` if a weight has it that isn't each part's own, or if its
     /// origin is unknown.
