@@ -83,3 +83,38 @@ fn sums_that_go_on_from_sums_join_no_samples() {
     let joined = joined.replace("  ROOT w", of_all).replace("  at = ", "  zero = f32[]{:T(128)} constant(0)\n  at = ");
     assert!(!first(&joined).is_some_and(|said| said.starts_with("Microbatch")));
 }
+
+/// As the compiler adds rows to a histogram: sorted by the places that follow from their values.
+#[test]
+fn a_sort_before_a_scatter_ranks_nothing() {
+    let text = |end: &str| {
+        let text = [FUNCTIONS, r#"scattered { t = f32[256] parameter(0)
+  n = s32[1024] parameter(1)
+  v = f32[1024] parameter(2)
+  ROOT s = f32[256]{0:T(256)} scatter(t, n, v), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, indices_are_sorted=true, to_apply=add
+}
+ENTRY main {
+  x.1 = f32[1024,256]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  w.1 = f32[256,16384]{1,0:T(8,128)} parameter(1), metadata={op_name="params['w']"}
+  zero = f32[]{:T(128)} constant(0)
+  none = f32[256]{0:T(256)} broadcast(zero), dimensions={}
+  h = f32[1024,16384]{1,0:T(8,128)} dot(x.1, w.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[1024,16384]{1,0:T(8,128)} exponential(h)
+  u = f32[1024,16384]{1,0:T(8,128)} tanh(h)
+  m = f32[1024,16384]{1,0:T(8,128)} multiply(e, u)
+  g = f32[1024,16384]{1,0:T(8,128)} multiply(m, h)
+  r = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add
+  at = s32[1024]{0:T(1024)} convert(r)
+  sorted = (s32[1024]{0:T(1024)}, f32[1024]{0:T(1024)}) sort(at, r), dimensions={0}, to_apply=less
+  n = s32[1024]{0:T(1024)} get-tuple-element(sorted), index=0
+  v = f32[1024]{0:T(1024)} get-tuple-element(sorted), index=1
+  END
+}"#]
+        .concat();
+        text.replace("END", end)
+    };
+    let said = first(&text(
+        "s = f32[256]{0:T(256)} fusion(none, n, v), kind=kCustom, calls=scattered\n  ROOT both = (f32[1024]{0:T(1024)}, f32[256]{0:T(256)}) tuple(r, s)",
+    ));
+    assert!(said.as_deref().is_some_and(|said| said.contains("added up")), "{said:?}");
+}

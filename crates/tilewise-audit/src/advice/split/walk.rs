@@ -14,7 +14,7 @@ use std::{
 use tilewise::ElementKind;
 use tilewise_hlo::{
     Instruction, Opcode,
-    dataflow::{AxisId, EventKind, FactorKind, Reached},
+    dataflow::{AxisId, EventKind, FactorKind, Reached, Use},
 };
 
 /// Maximum number of joints; the positions are followed anew after each.
@@ -22,6 +22,9 @@ const MOST_JOINTS: usize = 8;
 
 /// Maximum depth of calls that is followed.
 const DEEPEST: usize = 32;
+
+/// Levels of calls in which a scatter is looked for.
+const CALLS: usize = 4;
 
 /// A program with its callers and lookups, which don't depend on the dimension.
 pub(super) struct Walk<'p, 'm> {
@@ -155,6 +158,26 @@ impl<'p, 'm> Walk<'p, 'm> {
         let leaves = |at: usize| (0..split.axes.leaves(at)).map(move |leaf| (at, leaf));
         let sorts = sorts.filter(is_by_values).map(|at| at.index());
         sorts.flat_map(leaves).filter(|(at, leaf)| counted.has(*at, *leaf)).collect()
+    }
+
+    /// Whether a compiler sorts rows that it then scatters.
+    fn is_before_scatter(&self, sort: &Instruction<'_>) -> bool {
+        let flow = self.program.flow;
+        let mut readers =
+            flow.op(sort).into_iter().flat_map(|op| flow.positions(op)).flat_map(|at| flow.readers(at)).peekable();
+        let scatters = |found: Use| match found {
+            Use::Read(op) => {
+                let reader = flow.instruction(op).and_then(|at| self.instruction(at.index()));
+                // The start has the computation, and the update may have the operands.
+                let is_update = |at: &Instruction<'m>| at.opcode() == Opcode::AsyncUpdate;
+                let start = reader.filter(is_update).and_then(|at| at.operands().next()?.instruction());
+                let reader = start.or(reader);
+                reader.is_some_and(|reader| runs_scatter(&reader, CALLS))
+            }
+            Use::Passed(_) | Use::Bitcast(_) | Use::Copied(..) => true,
+            _ => false,
+        };
+        self.is_of_compiler(sort) && readers.peek().is_some() && readers.all(scatters)
     }
 
     /// The key of a sort, if it may be of positions' numbers: a float is a value, which a comparison of numbers may pick.
@@ -343,8 +366,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         match at.opcode() {
             Opcode::Gather | Opcode::Scatter if self.is_by_number(split, facts, at) => End::None,
             Opcode::Sort => {
-                // A compiler sorts the rows that it scatters.
-                if self.is_of_compiler(at) || self.key(at).is_some_and(|key| facts.are_counted(key)) {
+                if self.is_before_scatter(at) || self.key(at).is_some_and(|key| facts.are_counted(key)) {
                     End::None
                 } else {
                     End::All
@@ -416,6 +438,12 @@ enum End {
     All,
     /// They meet.
     Joint,
+}
+
+/// Whether an instruction is a scatter, or calls one.
+fn runs_scatter(at: &Instruction<'_>, depth: usize) -> bool {
+    let mut inside = at.calls().filter_map(|call| call.computation()).flat_map(|called| called.instructions());
+    at.opcode() == Opcode::Scatter || depth > 0 && inside.any(|at| runs_scatter(&at, depth - 1))
 }
 
 /// Whether a reduction, a scatter or a product adds up.
