@@ -9,7 +9,8 @@ use crate::style::grouped;
 use tilewise_audit::{Recommendation, SourceLine, recommendation::finding::Blocks};
 
 pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
-    let Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, joined, has_gradient, .. } = finding;
+    let Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, maxima, joined, has_gradient, .. } =
+        finding;
     if *are_directions {
         return directions(*size, *blocks, about);
     }
@@ -33,6 +34,13 @@ pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
         return in_turn(*blocks, &rows, joined, about);
     }
     let checkpoint = if *has_gradient { "of_block = jax.checkpoint(of_block)\n" } else { "" };
+    let (what, start, joins) = if maxima == sums {
+        ("maxima", "full(s.shape, -jnp.inf, s.dtype)", "maximum")
+    } else {
+        ("sums", "zeros(s.shape, s.dtype)", "add")
+    };
+    let is_mixed = *maxima > 0 && maxima < sums;
+    let note_of_maxima = if is_mixed { "  # of a maximum: -jnp.inf, and jnp.maximum below" } else { "" };
     let note = format!("# xs: what has {those} there, as its first dimension{numbers}\n");
     let (adds, code) = match sums {
         0 => (
@@ -43,15 +51,15 @@ pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
             ),
         ),
         _ => (
-            ", and add up its sums over all rows",
+            ", and join its sums or maxima over all rows",
             format!(
-                "# of_block(x): {lines}, of some rows x of xs: arrays with these rows, and sums over them
+                "# of_block(x): {lines}, of some rows x of xs: arrays with these rows, and {what} over them
 {checkpoint}parts = xs.reshape({blocks}, -1, *xs.shape[1:])
-zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(of_block, parts[0])[1])
-def add(sums, part):  # of a maximum: jnp.maximum, from -jnp.inf
+start = jax.tree.map(lambda s: jnp.{start}, jax.eval_shape(of_block, parts[0])[1]){note_of_maxima}
+def join(so_far, part):
     arrays, more = of_block(part)
-    return jax.tree.map(jnp.add, sums, more), arrays
-sums, arrays = jax.lax.scan(add, zeros, parts)
+    return jax.tree.map(jnp.{joins}, so_far, more), arrays
+{what}, arrays = jax.lax.scan(join, start, parts)
 arrays = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), arrays)"
             ),
         ),

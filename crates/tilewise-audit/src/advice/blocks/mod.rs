@@ -418,8 +418,14 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
                 && matches!(event.kind, EventKind::Made(kind) if kind != FactorKind::Repeat)
         };
         let are_counted = self.area.axes.events(self.axis).iter().any(counts);
-        let sums = self.sums.len();
-        let finding = Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, joined, has_gradient };
+        let is_maximum = |at: &&Instruction<'_>| {
+            at.calls().any(|call| {
+                call.computation().and_then(|of| of.root()).is_some_and(|root| root.opcode() == Opcode::Maximum)
+            })
+        };
+        let (sums, maxima) = (self.sums.len(), self.sums.iter().filter(is_maximum).count());
+        let finding =
+            Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, maxima, joined, has_gradient };
         let proposal = Proposal::new(Finding::Blocks(finding), Target::Value, program.advised(largest)).bound();
         Some(proposal.at_most(of_blocks.iter().map(|array| (array.buffer, array.bytes / blocks))))
     }

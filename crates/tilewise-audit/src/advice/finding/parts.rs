@@ -33,8 +33,10 @@ pub struct Blocks {
     pub are_counted: bool,
     /// Blocks to compute it in.
     pub blocks: u64,
-    /// Number of sums over all rows.
+    /// Number of sums over all rows, or of maxima.
     pub sums: usize,
+    /// Number of maxima among them.
+    pub maxima: usize,
     /// Lines that join all rows otherwise, such as the place of a maximum: what they make of the blocks before is carried along.
     pub joined: Vec<SourceLine>,
     /// Whether the backward pass reads it, which computes each block again.
