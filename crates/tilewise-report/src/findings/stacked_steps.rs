@@ -74,7 +74,7 @@ pub(super) fn words(finding: &StackedSteps, about: &Recommendation) -> Words {
             };
             let updates = carried.iter().map(|(_, update, start)| format!("{update}  # from {start}\n"));
             let code = format!(
-                "# in the loop's step; y: of this step, what the lines after the loop make something of\n{}\
+                "# in the loop's step (of a jax.lax.map made a jax.lax.scan), once for each; y: of this step, what it is made of, such as x ** 2\n{}\
                  return (carry, {names}), {stacked}",
                 updates.collect::<String>()
             );
