@@ -108,7 +108,7 @@ impl<'p, 'm> Walk<'p, 'm> {
     pub(super) fn run(&self, split: &mut Split<'p>, born: &[(usize, usize)]) -> Option<()> {
         let axes = split.axes;
         let counts = split.made(self.program).filter(|at| at.opcode() == Opcode::Iota);
-        // What is computed of numbers as floats are values, even where they are rounded again.
+        // Numbers that become floats are values, even where they are rounded again.
         let is_value = |at: usize| {
             let of = self.instruction(at).and_then(|at| at.shape().ok()?.element_type());
             of.is_some_and(|of| of.kind() == ElementKind::Float)
