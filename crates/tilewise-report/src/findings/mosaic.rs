@@ -29,20 +29,26 @@ pub(super) fn words(finding: &MosaicFinding) -> Words {
              promise gives wrong results",
             which(*dimension)
         ))
-        .task(format!("Promise that the index is a multiple of {multiple}, if so"))
+        .task(format!("Promise that the index is a multiple of {multiple}, only if it always is"))
         .code(PALLAS, format!("i = pl.multiple_of(i, {multiple})")),
-        MosaicFinding::WholeTile { multiple } => Words::new(format!(
-            "If it is not, load the whole tile that the index lies in, and rotate it; or store the array so that each piece begins \
-             at a multiple of {multiple}"
-        ))
-        .task("Load the whole tile, and rotate it")
-        .code(
-            PALLAS_AND_TPU,
-            format!(
-                "start = pl.multiple_of(i // {multiple} * {multiple}, {multiple})\n\
-                 x = pltpu.roll(ref[pl.ds(start, {multiple})], -i % {multiple}, axis=0)  # axis: that of the index"
-            ),
-        ),
+        MosaicFinding::WholeTile { multiple } => {
+            // Tiles lie in the last two dimensions: rows are fewer than lanes.
+            let (last, axis) = if *multiple < 128 { (", :", 2) } else { ("", 1) };
+            let both = multiple.saturating_mul(2);
+            Words::new(format!(
+                "If it is not, load both tiles that the piece lies in, and rotate them; or store the array so that each piece begins \
+                 at a multiple of {multiple}"
+            ))
+            .task("Load both tiles that it may lie in, and rotate them")
+            .code(
+                PALLAS_AND_TPU,
+                format!(
+                    "start = pl.multiple_of(i // {multiple} * {multiple}, {multiple})  # of an array padded by {multiple}\n\
+                     x = pltpu.roll(ref[..., pl.ds(start, {both}){last}], (start + {both} - i) % {both}, axis=ref.ndim - {axis})\
+                     [..., :{multiple}{last}]"
+                ),
+            )
+        }
         MosaicFinding::Slice { dimension, multiple, size } => {
             let to = size.map(|[_, up]| format!(" to {up}")).unwrap_or_default();
             let words = Words::new(format!(

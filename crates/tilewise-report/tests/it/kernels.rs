@@ -171,3 +171,15 @@ fn a_sparse_core_with_too_many_samples() {
     assert!(first_change(&text(540_672, 98_304)).0.starts_with("Give each SparseCore fewer samples"));
     assert!(first_change(&text(98_304, 540_672)).0.starts_with("Lower the limits on ids"));
 }
+
+/// A piece at any index lies in two tiles: 96 of 256 lanes, rotated by the rest.
+#[test]
+fn a_piece_that_begins_anywhere_is_loaded_from_two_tiles() {
+    for (multiple, load) in
+        [(128, "pl.ds(start, 256)], (start + 256 - i) % 256"), (8, "pl.ds(start, 16), :], (start + 16 - i) % 16")]
+    {
+        let (_, screen) =
+            first_change(&format!("cannot statically prove that index in dimension 1 is a multiple of {multiple}"));
+        assert!(screen.contains(load), "{screen}");
+    }
+}
