@@ -164,9 +164,23 @@ impl Product {
         let widths = widths(text);
         let found = Self::of_numbers((&numbers, &widths), asked, 0, RANK)
             .or_else(|| Self::of_numbers((&numbers, &widths), asked, asked.low() / BESIDE, 2))
-            .or_else(|| Self::of_records(text, &numbers, asked))?;
+            .or_else(|| Self::of_records(text, &numbers, asked))
+            .filter(|found| found.factors.len() <= 2 || found.stands_in(text))?;
         let names = found.factors.iter().map(|factor| names_of(text, *factor)).collect();
         Some(Self { names, ..found })
+    }
+
+    /// Whether the text has each number as often as the product.
+    fn stands_in(&self, text: &str) -> bool {
+        let text = tail(text, SEARCHED);
+        let is_it = |number: u64, (start, end): (usize, usize)| {
+            let end = end_of_groups(text, start, end);
+            text[start..end].replace(['_', ','], "").parse() == Ok(number)
+        };
+        self.factors.iter().all(|factor| {
+            let needed = self.factors.iter().filter(|other| *other == factor).count();
+            word::all(text).filter(|place| is_it(*factor, *place)).count() >= needed
+        })
     }
 
     /// The logits of tokens whose number is in the text, or the product of two that are, over the vocabulary of a model that
@@ -298,7 +312,8 @@ fn numbers(text: &str) -> Option<Vec<u64>> {
         let is_whole = !before.ends_with(['.', ':', '/', '-', '#', ',']) && !before.ends_with("line ");
         let unit = behind.trim_start_matches(' ');
         let has_unit = PrintedSize::figure(&format!("{digits}{}", unit.get(..8).unwrap_or(unit))).is_some();
-        let is_ended = !behind.starts_with([':', '/', '-']) && !is_decimal(behind);
+        // The base of a power is no size.
+        let is_ended = !behind.starts_with([':', '/', '-']) && !is_decimal(behind) && !unit.starts_with("**");
         if is_whole && is_ended && !has_unit && number >= LEAST && !found.contains(&number) {
             found.push(number);
         }
@@ -402,6 +417,10 @@ mod tests {
         let many = (100..148).map(|number| format!("{number} ")).collect::<String>();
         assert_eq!(of(&many, "1.32 GiB"), None);
         assert_eq!(of("60000 MiB 12:60000", "14400000000 bytes"), None);
+        // One axis of a power, and a number that a shape of three has but once.
+        assert_eq!(of("jnp.zeros(700 ** 3)", "1372000000 bytes"), None);
+        assert_eq!(of("700 points", "1372000000 bytes"), None);
+        assert_eq!(of("(700, 700, 700)", "1372000000 bytes"), Some((vec![700, 700, 700], 4)));
         assert_eq!(of("", "14400000000 bytes"), None);
         assert_eq!(of(&"9".repeat(1 << 17), "14400000000 bytes"), None);
     }
