@@ -45,12 +45,15 @@ const OF_MEMORY: [&str; 6] =
 /// A shell's word on a process that was killed, or a launcher's: `Killed`, `run.sh: line 3: 17 Killed   python x.py`, `zsh: killed …`.
 pub(crate) fn by_launcher(text: &str) -> Option<Message> {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    // `Killed (8 x 41 GB)`
+    let is_with_figure = |line: &str| prose::words(line).contains(&"Killed") && has_figure(&line.to_ascii_lowercase());
     let is_of_shell = |line: &str| {
         let line = line.trim();
         let mut behind_number = line.split_whitespace().skip_while(|word| !is_number(word)).skip(1);
         matches!(line, "Killed" | "Killed: 9")
             || KILLED.iter().chain(&FOR_MEMORY).chain(&TOLD).any(|words| line.contains(words))
             || line.starts_with("zsh: killed ")
+            || is_with_figure(line)
             || line.contains(": line ") && behind_number.next() == Some("Killed")
     };
     // A launcher that writes of memory has seen the limit of the container.
@@ -59,6 +62,8 @@ pub(crate) fn by_launcher(text: &str) -> Option<Message> {
         let lower = tail(text, SEARCHED).to_ascii_lowercase();
         let is_told = FOR_MEMORY.iter().any(|words| text.contains(words))
             || OF_MEMORY.iter().any(|words| lower.contains(words))
+            || text.lines().any(is_with_figure)
+            || prose::tells(&lower, &[&["kill"], &["out of memory", "out-of-memory"]], &["?"])
             || prose::sentences(&lower).any(runs_out);
         let name = if text.lines().any(|line| is_of_shell(line) && is_of_group(line)) {
             Some("group")
@@ -98,8 +103,9 @@ fn runs_out(sentence: &str) -> bool {
 
 /// Whether a sentence has a size of memory: `335 GB`.
 fn has_figure(sentence: &str) -> bool {
-    let is_unit =
-        |word: &str| ["gb", "gib", "g"].contains(&word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.'));
+    let is_unit = |word: &str| {
+        ["tb", "tib", "gb", "gib", "g"].contains(&word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.'))
+    };
     word::all(sentence).any(|(start, end)| {
         let (before, word) = (sentence[..start].trim_end(), &sentence[start..end]);
         is_unit(word)
@@ -122,6 +128,14 @@ mod tests {
             Some((false, false))
         );
         assert_eq!(facts("the kernel's OOM killer ended it"), Some((false, false)));
+        for told in [
+            "Killed (4 x 90 GB)",
+            "It fails on a VM with 2TB of memory (Killed).",
+            "SIGKILL, since it is out of memory.",
+        ] {
+            assert_eq!(facts(told), Some((false, false)), "{told}");
+        }
+        assert_eq!(facts("SIGKILL: is it out of memory?"), Some((true, false)));
         assert_eq!(facts("It is done."), None);
     }
 
