@@ -67,7 +67,15 @@ fn stack(budget: &Budget) -> Option<BudgetStack> {
     // If others hold memory, arguments and results are a part of theirs.
     let is_part = budget.others_bytes.is_some();
     let interface = [("arguments", "arguments", budget.argument_bytes), ("results", "results", budget.output_bytes)];
-    let (beside, inside): (&[_], &[_]) = if is_part { (&[], &interface) } else { (&interface, &[]) };
+    // The message's total may hold the results in the program.
+    let terms = [budget.argument_bytes, budget.temporary_bytes, budget.program_bytes];
+    let without = terms.into_iter().flatten().fold(0, u64::saturating_add);
+    let is_all = budget.used_bytes.is_some_and(|used| without.abs_diff(used) <= used / 100);
+    let (beside, inside): (&[_], &[_]) = match (is_part, is_all) {
+        (true, _) => (&[], &interface),
+        (false, true) => interface.split_at(1),
+        (false, false) => (&interface, &[]),
+    };
     let others = [("others", "held by arrays and programs", budget.others_bytes)];
     let program = if budget.temporary_bytes.is_some() {
         "the rest of the program, such as its code"

@@ -561,3 +561,13 @@ fn advice_is_for_the_memory_that_the_verdict_names() {
     }
     assert!(compared > 2, "{compared} programs");
 }
+
+/// Arguments and program are all that is used: the results lie in the program.
+#[test]
+fn results_in_the_program_count_once() {
+    let text = "Ran out of memory in memory space hbm. Used 30.00G of 20.00G hbm. Exceeded hbm capacity by 10.00G.\n\n\
+        Total hbm usage >= 30.25G:\n    reserved        256.00M\n    program          18.00G\n    arguments        12.00G\n\n\
+        Output size 12.00G; shares 0B with arguments.\n";
+    let text = tilewise_audit::explain(Message::parse(text).expect("a message"), None).to_text(80);
+    assert!(text.contains("60.0 %  the program") && text.contains("40.0 %  of it results"), "{text}");
+}
