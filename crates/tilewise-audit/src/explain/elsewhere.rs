@@ -257,8 +257,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let smaller = smaller(listing);
             // Without a list, what to make smaller is unknown.
             let is_unknown = matches!(smaller, Holders(_));
-            let times = message.used.as_ref().zip(message.device_bytes());
-            let times = times.map(|(asked, all)| asked.bytes().div_ceil(all.max(1))).filter(|times| *times > 1);
+            let left = message.warned_of_rematerialization().and_then(|warning| warning.limit.as_ref());
+            let room = |all: u64| left.map_or(all, |left| left.bytes().min(all));
+            let times = message.used.as_ref().zip(message.device_bytes()).filter(|(asked, all)| asked.bytes() > *all);
+            let times = times.map(|(asked, all)| asked.bytes().div_ceil(room(all).max(1)));
             let large = times.map(TooLarge).filter(|_| is_unknown && !message.job.done.contains(&Done::UnifiedMemory));
             let last = Some(smaller).into_iter();
             if is_unknown {

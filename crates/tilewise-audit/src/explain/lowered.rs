@@ -124,8 +124,12 @@ fn share(setting: &Setting, listing: Listing<'_>) -> Option<(u64, u64)> {
 /// How often a request exceeds the memory that is free, or else all of the device's, rounded up to a power of two.
 fn times_too_large(message: &Message) -> Option<u64> {
     let asked = message.used.as_ref().map(PrintedSize::bytes)?;
-    let told =
-        message.facts.size("free").or(message.capacity.as_ref()).map(PrintedSize::bytes).filter(|free| *free > 0);
+    let left = message.warned_of_rematerialization().and_then(|warning| warning.limit.as_ref());
+    let told = left
+        .or(message.facts.size("free"))
+        .or(message.capacity.as_ref())
+        .map(PrintedSize::bytes)
+        .filter(|free| *free > 0);
     // No device has more.
     let free = told.or_else(|| message.device_bytes()).unwrap_or(LARGEST);
     asked.div_ceil(free).checked_next_power_of_two().filter(|times| *times > 2)

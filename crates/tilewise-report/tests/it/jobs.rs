@@ -140,7 +140,7 @@ fn passes_over_the_same_data_are_not_lowered() {
     let (task, screen) = first_change(&format!(
         "{warned}{asked}train(num_updates_per_batch=8, num_minibatches=24, num_envs=3072, batch_size=512)"
     ));
-    assert_eq!(task, "Lower `num_envs` from 3072 to 1536", "{screen}");
+    assert_eq!(task, "Lower `num_envs` from 3072 to 768", "{screen}");
     assert!(!screen.contains("accumulation"), "{screen}");
 }
 
