@@ -78,7 +78,11 @@ pub(super) const RULES: &[Rule] = &[
             "Not enough space to allocate {used:bytes} {kind:name} buffer across {banks:number} banks[, where each bank needs to store {needed:bytes}[, but bank size is [only] {bank:bytes}]]",
             "Statically allocated circular buffers … grow to {used:bytes} which is beyond max L1 size of {limit:bytes}",
         ],
-        adds: &["free {free:bytes}", "largest free block {largest:bytes}", "+allocated {allocated:bytes}"],
+        adds: &[
+            "free {free:bytes}",
+            "largest free block {largest:bytes}",
+            "+allocated {allocated:bytes} free {free:bytes}[ largest free block {largest:bytes}]",
+        ],
         ..Rule::new(Form::Tenstorrent, Error, Judged::Elsewhere(UntiledMachine::Tenstorrent), "gpu")
     },
 ];

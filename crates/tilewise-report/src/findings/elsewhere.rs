@@ -197,7 +197,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              computes. A checkpoint keeps only what it is given"
         ))
         .task(format!("Map `{function}` over parts: `jax.vmap` takes all at once"))
-        .code(JAX, format!("ys = jax.lax.map({function}, xs, batch_size=16)  # in place of jax.vmap({function})(xs)\n# in a gradient: jax.checkpoint({function})")),
+        .code(JAX, format!("ys = jax.lax.map({function}, xs, batch_size=16)  # in place of jax.vmap({function})(xs)\n# of several arguments: lambda args: {function}(*args), and xs = (x, y)\n# in a gradient: jax.checkpoint({function})")),
         ElsewhereFinding::TorchCache => Words::new(
             "Give PyTorch's free memory back before NCCL asks for its own: the allocator keeps what is free for itself, and a first collective, \
              as of a save, finds no room beside it. Run one collective before the first step, and NCCL has its buffers from the start",
@@ -471,7 +471,8 @@ fn tried(message: &Message) -> String {
 fn of_bank(message: &Message) -> Option<String> {
     let fact = |name| message.facts.size(name).map(printed);
     let room = fact("free").map(|free| format!(", {free} free")).unwrap_or_default();
-    let piece = fact("largest").map(|piece| format!(", {piece} of it in one piece")).unwrap_or_default();
+    let of_it = if room.is_empty() { "free" } else { "of it" };
+    let piece = fact("largest").map(|piece| format!(", {piece} {of_it} in one piece")).unwrap_or_default();
     Some(format!(": {} asked for in each bank{room}{piece}", fact("needed")?))
 }
 
