@@ -130,7 +130,7 @@ impl Message {
 
     fn cause_on_gpu(&self) -> Option<OomVerdict> {
         // Modules and the buffers of libraries lie outside the pool that the process set aside for itself.
-        if self.facts.has("handle") {
+        if self.facts.has("handle") && self.used.is_none() {
             return (!self.has_free_gpu()).then_some(OomVerdict::Reservation);
         }
         if ["loaded", "graph", "communicator", "context", "library"].iter().any(|fact| self.facts.has(fact)) {

@@ -74,9 +74,14 @@ impl Message {
                 _ if message.form == Form::SharedMemory => options[2].clone(),
                 _ => Vec::new(),
             };
-            let is_of_gpu = message.form == Form::Gpu;
+            let is_failure = message.form == Form::GpuRetry && is_before_error(&text, &message);
+            let is_of_gpu = message.form == Form::Gpu || is_failure;
             let is_mosaic = message.verdict() == OomVerdict::Mosaic;
-            let form = if is_of_gpu && is_of_autotuner(log, &message) { Form::GpuRetry } else { message.form };
+            let form = match is_of_gpu {
+                true if is_of_autotuner(log, &message) => Form::GpuRetry,
+                true => Form::Gpu,
+                false => message.form,
+            };
             let mut facts = message.facts;
             let bar = filled.filter(|_| is_of_gpu && !facts.has("pool_used"));
             facts.0.extend(bar.map(|percent| Fact { name: "filled", value: FactValue::Number(percent) }));
@@ -125,6 +130,13 @@ fn is_of_autotuner(log: &str, message: &Message) -> bool {
     let names = |before: &[u8], sign: &str| memmem::find(before, sign.as_bytes()).is_some();
     let is_trial = |before: &[u8]| TRIALS.iter().any(|sign| names(before, sign));
     places().any(is_trial) && places().all(|before| is_trial(before) || names(before, DRIVER))
+}
+
+/// Whether an error ends the program after an optional request.
+fn is_before_error(text: &str, message: &Message) -> bool {
+    let place = message.used.as_ref().and_then(|used| text.rfind(used.text()));
+    let is_error = |at| ["RuntimeError: ", "errors_impl."].iter().any(|sign| text[at..].contains(sign));
+    !message.facts.has("pinned") && place.is_some_and(is_error)
 }
 
 /// Block sizes of the kernel in a message about a core's memory: the kernel whose stack doesn't fit, otherwise that of

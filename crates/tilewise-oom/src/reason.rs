@@ -219,7 +219,7 @@ impl Message {
 
     fn reason_on_gpu(&self) -> Reason {
         let has = |fact| self.facts.has(fact);
-        if has("handle") {
+        if has("handle") && self.used.is_none() {
             return match self.facts.size("free") {
                 Some(_) if self.has_free_gpu() => Reason::Unsupported,
                 // By the driver's own figure nothing is left beside the pool.

@@ -82,6 +82,7 @@ pub(super) const RULES: &[Rule] = &[
             "*Dst tensor is not initialized",
             "operation {library:name} failed out of memory",
             "failed to create {handle:name} handle",
+            "DNN library initialization {handle:name}",
             "could not create {handle:name} handle",
             "(cuSolver|cuBLAS|cuDNN|cuSPARSE|cuFFT) has not been {handle:name}",
             "*CUDA_ERROR_ILLEGAL_ADDRESS an illegal memory access was {broken:name}",

@@ -1,4 +1,4 @@
-//! Messages on a host's memory, and on sizes that a text names.
+//! Messages on a host's memory and on other machines', and on sizes that a text names.
 
 use super::screen::first_change;
 
@@ -61,4 +61,44 @@ fn memory_that_grows_with_each_part_is_added_up() {
     assert_eq!(task, "Keep less of each part, or take a host with more than 2.25 TiB: 64 × 36.00 GiB", "{screen}");
     assert!(screen.contains("--lazy_load_tensors"), "{screen}");
     assert!(!first_change(killed).0.contains("each part"));
+}
+
+/// A request that an allocator would repeat is none behind which an error ends the program.
+#[test]
+fn an_error_after_an_optional_request_is_no_warning() {
+    let request =
+        "E cuda_executor.cc:1309] failed to allocate 7.10GiB (7623566950 bytes) from device: RESOURCE_EXHAUSTED\n";
+    assert!(first_change(request).1.starts_with("Warning: "), "{request}");
+    for error in
+        ["XlaRuntimeError: FAILED_PRECONDITION: DNN library initialization failed.", "RuntimeError: the step failed"]
+    {
+        let (task, screen) = first_change(&format!("{request}{error}"));
+        assert!(!screen.contains("Warning") && !task.starts_with("Change nothing"), "{screen}");
+    }
+}
+
+/// A batch is lowered to what the program's arguments leave, not to what the device has.
+#[test]
+fn a_lower_batch_fits_what_the_arguments_leave() {
+    let text = "H100 80GB, batch_size=512\nCan't reduce memory use below 30.00GiB (32212254720 bytes) by rematerialization; only \
+        reduced to 90.00GiB (96636764160 bytes), down from 95.00GiB (102005473280 bytes) originally\n\
+        jax XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 96636764160 bytes.";
+    let (task, screen) = first_change(text);
+    assert_eq!(task, "Lower `batch_size` from 512 to 128", "{screen}");
+    assert!(screen.contains("less than 1/3 at once"), "{screen}");
+}
+
+/// The free sum of a Tenstorrent device's bank tells whether it is full or fragmented.
+#[test]
+fn banks_are_full_or_fragmented() {
+    let said = |free: u64| {
+        let text = format!(
+            "Out of Memory: Not enough space to allocate 1600000000 B DRAM buffer across 8 banks, where each bank needs to store \
+             200000000 B, but bank size is 4273390016 B (allocated: 3600000000 B, free: {free} B, largest free block: 150000000 B)"
+        );
+        first_change(&text).1
+    };
+    let (full, fragmented) = (said(160_000_000), said(600_000_000));
+    assert!(full.contains("other buffers lie") && full.contains("152.59"), "{full}");
+    assert!(fragmented.contains("not in one piece"), "{fragmented}");
 }
