@@ -68,21 +68,22 @@ fn stack(budget: &Budget) -> Option<BudgetStack> {
     let is_part = budget.others_bytes.is_some();
     let interface = [("arguments", "arguments", budget.argument_bytes), ("results", "results", budget.output_bytes)];
     // The message's total may hold the results in the program.
-    let terms = [budget.argument_bytes, budget.temporary_bytes, budget.program_bytes];
-    let without = terms.into_iter().flatten().fold(0, u64::saturating_add);
-    let is_all = budget.used_bytes.is_some_and(|used| without.abs_diff(used) <= used / 100);
+    let program = budget.temporary_bytes.unwrap_or(0).saturating_add(budget.program_bytes.unwrap_or(0));
+    let without = program.saturating_add(budget.argument_bytes.unwrap_or(0));
+    let is_all = budget.output_bytes.is_some_and(|results| results <= program)
+        && budget.used_bytes.is_some_and(|used| without.abs_diff(used) <= used / 100);
     let (beside, inside): (&[_], &[_]) = match (is_part, is_all) {
         (true, _) => (&[], &interface),
         (false, true) => interface.split_at(1),
         (false, false) => (&interface, &[]),
     };
     let others = [("others", "held by arrays and programs", budget.others_bytes)];
-    let program = if budget.temporary_bytes.is_some() {
+    let rest = if budget.temporary_bytes.is_some() {
         "the rest of the program, such as its code"
     } else {
         "the program, which the message doesn't break down"
     };
-    let own = [("temporaries", "temporaries", budget.temporary_bytes), ("program", program, budget.program_bytes)];
+    let own = [("temporaries", "temporaries", budget.temporary_bytes), ("program", rest, budget.program_bytes)];
     let lost =
         [("padding", "padding", budget.padding_bytes), ("fragmentation", "fragmentation", budget.fragmentation_bytes)];
     let reserved = if is_part { "reserved of that" } else { "also reserved" };
