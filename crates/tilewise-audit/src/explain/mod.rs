@@ -4,6 +4,7 @@ mod advice;
 mod answers;
 mod elsewhere;
 mod explanation;
+mod holders;
 mod kernel;
 mod library;
 mod lowered;

@@ -1,6 +1,6 @@
 //! Advice on PyTorch's own allocator, and on servers that use it.
 
-use super::elsewhere::holders;
+use super::holders::holders;
 use crate::advice::finding::{
     ElsewhereFinding::{self, *},
     WholeArray,

@@ -34,8 +34,8 @@ pub(crate) use names::{
     is_recomputed, module_path, modules, name, numbered, root, tree, without_numbers,
 };
 pub(crate) use operations::{
-    MOSAIC, any_fused, asks_for_any, bounds, count, does, fused_updates, is_elementwise, is_reduction, keeps_indices,
-    passes_on, ranks_rows, with_fused,
+    MOSAIC, any_fused, bounds, count, does, fused_updates, is_elementwise, is_reduction, keeps_indices, passes_on,
+    ranks_rows, with_fused,
 };
 pub use origin::SourceLine;
 pub(crate) use origin::{Tracer, call_stack, innermost_own, is_installed, op_name, source_line, traced};

@@ -1,6 +1,5 @@
 //! Effects of instructions on the elements of arrays.
 
-use super::op_name;
 use foldhash::HashSet;
 use tilewise_hlo::{Instruction, Opcode};
 
@@ -22,16 +21,6 @@ const RANKING: &[&str] = &["TopK", "PartialReduce", "ApproxTopK"];
 /// Whether an instruction ranks the numbers of each row.
 pub(crate) fn ranks_rows(instruction: &Instruction<'_>) -> bool {
     instruction.custom_call_target().is_some_and(|target| RANKING.contains(&target))
-}
-
-/// Whether a reduction asks whether any position of a loop under `jax.vmap` goes on: JAX runs the loop until none does, and keeps
-/// the values of those that have ended.
-pub(crate) fn asks_for_any(reduce: &Instruction<'_>) -> bool {
-    let is_or = |call: tilewise_hlo::Call<'_>| {
-        call.computation().and_then(|of| of.root()).is_some_and(|root| root.opcode() == Opcode::Or)
-    };
-    let is_of_loop = || op_name(reduce).is_some_and(|name| name.contains("vmap(") && name.ends_with("/while"));
-    reduce.opcode() == Opcode::Reduce && is_of_loop() && reduce.calls().any(is_or)
 }
 
 /// Whether an instruction, or one that it fuses, has this opcode.

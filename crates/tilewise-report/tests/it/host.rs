@@ -63,7 +63,7 @@ fn memory_that_grows_with_each_part_is_added_up() {
     assert!(!first_change(killed).0.contains("each part"));
 }
 
-/// A request that an allocator would repeat is none behind which an error ends the program.
+/// A request that an allocator would repeat is no warning if an error ends the program behind it.
 #[test]
 fn an_error_after_an_optional_request_is_no_warning() {
     let request =

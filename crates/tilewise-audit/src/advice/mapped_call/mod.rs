@@ -11,8 +11,9 @@ use super::{
     parts::{LEAST, bytes_of_part},
     program::{LiveArray, ProgramModel},
     rule::Proposal,
+    split::asks_for_any,
 };
-use crate::program::{asks_for_any, is_backward, is_of_directions, op_name, with_fused};
+use crate::program::{is_backward, is_of_directions, op_name, with_fused};
 use foldhash::{HashMap, HashSet};
 use std::iter::successors;
 use tilewise_hlo::{

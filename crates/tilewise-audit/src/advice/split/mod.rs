@@ -15,7 +15,7 @@ use super::{
     parts::LEAST,
     program::{LiveArray, ProgramModel},
 };
-use crate::program::{Purpose, any_fused, is_elementwise, is_input, name};
+use crate::program::{Purpose, any_fused, is_elementwise, is_input, name, op_name};
 use foldhash::HashSet;
 use std::collections::BTreeSet;
 use tilewise_hlo::{
@@ -359,6 +359,16 @@ fn is_data(program: &ProgramModel<'_>, parameter: &Instruction<'_>) -> bool {
 /// Whether an instruction makes random bits; JAX's own generator uses `xor`.
 pub(crate) fn draws_bits(at: &Instruction<'_>) -> bool {
     matches!(at.opcode(), Opcode::Xor | Opcode::Rng | Opcode::RngBitGenerator)
+}
+
+/// Whether a reduction asks whether any position of a loop under `jax.vmap` goes on: JAX runs the loop until none does, and keeps
+/// the values of those that have ended.
+pub(crate) fn asks_for_any(reduce: &Instruction<'_>) -> bool {
+    let is_or = |call: tilewise_hlo::Call<'_>| {
+        call.computation().and_then(|of| of.root()).is_some_and(|root| root.opcode() == Opcode::Or)
+    };
+    let is_of_loop = || op_name(reduce).is_some_and(|name| name.contains("vmap(") && name.ends_with("/while"));
+    reduce.opcode() == Opcode::Reduce && is_of_loop() && reduce.calls().any(is_or)
 }
 
 /// Whether the relation of an instruction's results to its operands is unknown; an allocated buffer has no operands.

@@ -1,9 +1,9 @@
 //! Follows a dimension's positions in program order, to where they are summed or meet.
 
-use super::{Joint, Split, is_unknown};
+use super::{Joint, Split, asks_for_any, is_unknown};
 use crate::{
     advice::program::ProgramModel,
-    program::{asks_for_any, is_backward, op_name},
+    program::{is_backward, op_name},
 };
 use foldhash::{HashMap, HashSet};
 use std::{
