@@ -75,6 +75,11 @@ pub(crate) fn op_name<'m>(instruction: &Instruction<'m>) -> Option<Cow<'m, str>>
     instruction.metadata()?.op_name()
 }
 
+/// Whether a loop is of the source, unless it has no name: compilers make loops of gathers and scatters, too.
+pub(crate) fn is_own_loop(around: &Instruction<'_>) -> bool {
+    op_name(around).is_none_or(|name| name.ends_with("while"))
+}
+
 /// The innermost line outside installed packages, which a user can't change; a package's line only if there is no
 /// other.
 pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {

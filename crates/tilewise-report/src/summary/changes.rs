@@ -112,15 +112,6 @@ fn takes_code(advice: &Recommendation) -> bool {
     )
 }
 
-/// Whether a change adds more than a twentieth of a run, or an unknown time.
-fn computes_much_more(cost: ChangeCost) -> bool {
-    match cost {
-        ChangeCost::Seconds { added, run } => in_steps(added / run.max(f64::MIN_POSITIVE)) > 0.0,
-        ChangeCost::Work(part) => in_steps(part) > 0.0,
-        _ => true,
-    }
-}
-
 /// The changes in the order in which to try them.
 pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
     let (advice, held, limit) = (report.advice(), report.memory_bounds.at_most_bytes, report.available_bytes());
@@ -142,7 +133,7 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         kind.cmp(&other_kind).then(cost.total_cmp(&other_cost)).then(steps(one).cmp(&steps(other)))
     });
     // Before one that computes much more comes what computes no more and frees much.
-    let is_rough = gentlest.is_some_and(|at| rough(&at).0 > 0 && computes_much_more(costs[at]));
+    let is_rough = gentlest.is_some_and(|at| rough(&at) > (1, 0.0));
     let is_free = |at: &usize| is_rough && rough(at).0 == 0 && freed[*at] >= held / MUCH;
     let mut order: Vec<usize> = (0..advice.len()).filter(is_free).chain(gentlest).collect();
     order.extend((0..advice.len()).filter(|at| !order.contains(at)).collect::<Vec<_>>());

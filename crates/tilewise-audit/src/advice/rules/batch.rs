@@ -97,8 +97,8 @@ impl<'a, 'm> Batch<'a, 'm> {
             return None;
         }
         let (size, is_made) = (found.size, found.is_made);
-        // A dimension inside of samples that the program numbers, such as rows of a picture that it draws as well, is its own
-        // number: parts of an argument alone don't match it.
+        // A dimension inside of samples, such as the rows of pictures, keeps its size where the program numbers it by itself, though
+        // the argument is cut: the two no longer match.
         let is_inner = !found.inputs.is_empty() && found.inputs.iter().all(|(_, at)| *at > 0);
         if program.has_gradient && is_inner && found.is_counted(program) {
             return None;

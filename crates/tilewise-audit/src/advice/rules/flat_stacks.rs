@@ -10,7 +10,7 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{op_name, source_line},
+    program::{is_own_loop, source_line},
 };
 use foldhash::HashSet;
 use tilewise::tpu;
@@ -32,9 +32,7 @@ impl Rule for MatricesOfALoop {
         // The stacks of a gradient aren't the reader's own.
         let Some(program) = evidence.program().filter(|program| !program.has_gradient) else { return Vec::new() };
         let mut matrices: HashSet<Vec<u64>> = HashSet::default();
-        // Compilers gather by loops, too, which no source has.
-        let is_own = |at: &Instruction<'_>| op_name(at).is_none_or(|name| name.ends_with("while"));
-        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && is_own(at));
+        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && is_own_loop(at));
         let found = loops.filter_map(|around| {
             let (matrix, proposal) = proposal(program, &around)?;
             matrices.insert(matrix).then_some(proposal)

@@ -14,8 +14,8 @@ use crate::{
         split::draws_bits,
     },
     program::{
-        Carry, SourceLine, any_fused, bytes_of_leaf, count, is_backward, is_elementwise, is_installed, name, op_name,
-        passes_on, source_line,
+        Carry, SourceLine, any_fused, bytes_of_leaf, count, is_backward, is_elementwise, is_installed, is_own_loop,
+        name, op_name, passes_on, source_line,
     },
 };
 use foldhash::HashSet;
@@ -136,8 +136,7 @@ impl<'m> Read<'m> {
         let runs = |op: OpId| flow.executions(flow[op].body);
         let mut callers = std::iter::successors(flow.caller(op), |caller| flow.caller(*caller));
         let around = callers.find(|caller| flow[*caller].opcode == Opcode::While)?;
-        // A compiler makes loops of gathers and scatters, too.
-        let is_own = op_name(&flow.instruction(around)?).is_none_or(|name| name.ends_with("while"));
+        let is_own = is_own_loop(&flow.instruction(around)?);
         (is_own && runs(op)? > runs(maker)? && elements <= array.elements() / PART).then_some(Self {
             elements,
             reader,
