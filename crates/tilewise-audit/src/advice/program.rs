@@ -3,7 +3,7 @@
 use super::{finding::Library, recommendation::AdvisedArray};
 use crate::{
     copies::{CopyClass, CopyRow, InterfaceArray},
-    program::{PlannedProgram, has_gradient, is_name, name, root, traced},
+    program::{PlannedProgram, has_gradient, is_name, name, own_loops, root, traced},
 };
 use foldhash::{HashMap, HashSet};
 use tilewise::{ElementType, Layout, Shape, tpu};
@@ -90,6 +90,8 @@ pub(crate) struct ProgramModel<'m> {
     limit: Option<u64>,
     /// By instruction, the number of its buffer, or of the first of several.
     pub(crate) buffers: HashMap<usize, usize>,
+    /// The loops of the source, by their indices.
+    pub(crate) own_loops: HashSet<usize>,
     /// Whether anything is copied into another layout.
     pub(crate) has_relayouts: bool,
     /// Whether the program takes a gradient.
@@ -147,6 +149,7 @@ impl<'m> ProgramModel<'m> {
             temporary_bytes: plan.temporary_bytes(),
             limit: planned.available_bytes(),
             buffers,
+            own_loops: own_loops(module),
             has_relayouts: copies.iter().any(|copy| copy.class == CopyClass::Relayout),
             has_gradient: has_gradient(module),
             library: library(module),

@@ -1,6 +1,6 @@
 //! Signs in a program by which the axes of its arrays are named.
 
-use super::{body, elements, op_name};
+use super::{body, elements, op_name, own_loops};
 use foldhash::{HashMap, HashSet};
 use tilewise::{ElementKind, Shape};
 use tilewise_hlo::{
@@ -85,22 +85,19 @@ pub(super) struct Around {
     pub(super) body: usize,
 }
 
-/// Whether the compiler made a loop of a gather or a scatter: its steps are places of that.
-pub(super) fn is_of_compiler(at: &Instruction<'_>) -> bool {
+/// Whether the compiler made an instruction for a gather or a scatter.
+fn is_of_compiler(at: &Instruction<'_>) -> bool {
     let name = op_name(at).unwrap_or_default();
     let operation = name.rsplit('/').next().unwrap_or_default();
     operation.starts_with("scatter") || operation.starts_with("gather")
 }
 
-/// The innermost loop around each computation. Where the program's loops have names, one without a name is the
-/// compiler's own, such as that of a large gather.
+/// The innermost loop of the source around each computation.
 pub(super) fn loops(flow: &Dataflow) -> HashMap<usize, Around> {
     let mut loops = HashMap::default();
-    let is_named = |at: &Instruction<'_>| op_name(at).is_some();
-    let are_named = flow.module().instructions().any(|at| at.opcode() == Opcode::While && is_named(&at));
-    let is_own = |at: &Instruction<'_>| !is_of_compiler(at) && (is_named(at) || !are_named);
+    let own = own_loops(flow.module());
     let bodies = flow.ops().ids().filter_map(|op| {
-        let at = flow.instruction(op).filter(|at| at.opcode() == Opcode::While && is_own(at))?;
+        let at = flow.instruction(op).filter(|at| own.contains(&at.index()))?;
         Some((body(&at)?, flow.trip_count(op)?))
     });
     // Inner loops come before those around them.

@@ -38,7 +38,7 @@ pub(crate) use operations::{
     ranks_rows, with_fused,
 };
 pub use origin::SourceLine;
-pub(crate) use origin::{Tracer, call_stack, innermost_own, is_installed, is_own_loop, op_name, source_line, traced};
+pub(crate) use origin::{Tracer, call_stack, innermost_own, is_installed, op_name, own_loops, source_line, traced};
 pub(crate) use planned::PlannedProgram;
 pub use purpose::Purpose;
 pub(crate) use purpose::is_input;

@@ -1,10 +1,10 @@
 //! The source lines of instructions.
 
-use super::operations::passes_on;
-use foldhash::HashMap;
+use super::{carry::body, operations::passes_on};
+use foldhash::{HashMap, HashSet};
 use std::{borrow::Cow, iter};
 use tilewise_hlo::{
-    Instruction, Opcode, SourceLocation,
+    Computation, Instruction, Module, Opcode, SourceLocation,
     dataflow::{Dataflow, OpId, REACH},
 };
 
@@ -75,9 +75,31 @@ pub(crate) fn op_name<'m>(instruction: &Instruction<'m>) -> Option<Cow<'m, str>>
     instruction.metadata()?.op_name()
 }
 
-/// Whether a loop is of the source, unless it has no name: compilers make loops of gathers and scatters, too.
-pub(crate) fn is_own_loop(around: &Instruction<'_>) -> bool {
-    op_name(around).is_none_or(|name| name.ends_with("while"))
+/// The loops of the source, by their indices. Compilers make loops of gathers, scatters, copies and distributed products, too: those
+/// have other names, or none. One of the source may lose its name; what it does is then still named as of a loop's body.
+pub(crate) fn own_loops(module: &Module) -> HashSet<usize> {
+    let is_own = |name: &str| name.rsplit(['/', '(']).next().is_some_and(|operation| operation.starts_with("while"));
+    let loops: Vec<Instruction<'_>> = module.instructions().filter(|at| at.opcode() == Opcode::While).collect();
+    let has_names = !loops.is_empty() && module.instructions().any(|at| op_name(&at).is_some());
+    let depths: HashMap<usize, usize> = loops
+        .iter()
+        .filter(|_| has_names)
+        .flat_map(|at| [Some(at.computation()), body(at)])
+        .flatten()
+        .map(|of| (of.index(), depth(&of)))
+        .collect();
+    let is_inner =
+        |at: &Instruction<'_>| body(at).is_some_and(|of| depths[&of.index()] > depths[&at.computation().index()]);
+    let own = loops.iter().filter(|at| op_name(at).map_or_else(|| !has_names || is_inner(at), |name| is_own(&name)));
+    own.map(|at| at.index()).collect()
+}
+
+/// Loops around most of a computation's operations, by their names.
+fn depth(computation: &Computation<'_>) -> usize {
+    let names = computation.instructions().filter_map(|at| op_name(&at).map(|name| name.matches("/body/").count()));
+    let mut depths: Vec<usize> = names.collect();
+    depths.sort_unstable();
+    depths.get(depths.len() / 2).copied().unwrap_or_default()
 }
 
 /// The innermost line outside installed packages, which a user can't change; a package's line only if there is no

@@ -10,11 +10,11 @@ use crate::{
         recommendation::AdvisedArray,
         rule::{Proposal, Rule},
     },
-    program::{is_own_loop, source_line},
+    program::source_line,
 };
 use foldhash::HashSet;
 use tilewise::tpu;
-use tilewise_hlo::{Instruction, Opcode};
+use tilewise_hlo::Instruction;
 
 /// The arrays matter from this part of the program's bytes on.
 const MUCH: u64 = 8;
@@ -32,7 +32,7 @@ impl Rule for MatricesOfALoop {
         // The stacks of a gradient aren't the reader's own.
         let Some(program) = evidence.program().filter(|program| !program.has_gradient) else { return Vec::new() };
         let mut matrices: HashSet<Vec<u64>> = HashSet::default();
-        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && is_own_loop(at));
+        let loops = program.module.instructions().filter(|at| program.own_loops.contains(&at.index()));
         let found = loops.filter_map(|around| {
             let (matrix, proposal) = proposal(program, &around)?;
             matrices.insert(matrix).then_some(proposal)

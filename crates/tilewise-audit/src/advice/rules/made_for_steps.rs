@@ -14,8 +14,8 @@ use crate::{
         split::draws_bits,
     },
     program::{
-        Carry, SourceLine, any_fused, bytes_of_leaf, count, is_backward, is_elementwise, is_installed, is_own_loop,
-        name, op_name, passes_on, source_line,
+        Carry, SourceLine, any_fused, bytes_of_leaf, count, is_backward, is_elementwise, is_installed, name, op_name,
+        passes_on, source_line,
     },
 };
 use foldhash::HashSet;
@@ -136,7 +136,7 @@ impl<'m> Read<'m> {
         let runs = |op: OpId| flow.executions(flow[op].body);
         let mut callers = std::iter::successors(flow.caller(op), |caller| flow.caller(*caller));
         let around = callers.find(|caller| flow[*caller].opcode == Opcode::While)?;
-        let is_own = is_own_loop(&flow.instruction(around)?);
+        let is_own = program.own_loops.contains(&flow.instruction_index(around));
         (is_own && runs(op)? > runs(maker)? && elements <= array.elements() / PART).then_some(Self {
             elements,
             reader,
@@ -357,7 +357,7 @@ ENTRY main {
   all = f32[4096,1024]{1,0:T(8,128)} MADE(x.1)
   n = s32[] constant(0)
   begun = (s32[], f32[8,1024], FROM) tuple(n, y.1, all)
-  done = (s32[], f32[8,1024], FROM) while(begun), condition=condition, body=body
+  done = (s32[], f32[8,1024], FROM) while(begun), condition=condition, body=body, metadata={op_name="jit(f)/while"}
   ROOT r = f32[8,1024]{1,0:T(8,128)} get-tuple-element(done), index=1
 }"#;
         const LOOKUP: &str = "f32[8,1024]{1,0:T(8,128)} gather(all, rows), offset_dims={1}, collapsed_slice_dims={0}, \
@@ -433,10 +433,10 @@ ENTRY main {
   n = s32[] constant(0)
   none = ALL custom-call(), custom_call_target="AllocateBuffer"
   begun = (s32[], f32[64,512], ALL) tuple(n, x.1, none)
-  made = (s32[], f32[64,512], ALL) while(begun), condition=of_map, body=map
+  made = (s32[], f32[64,512], ALL) while(begun), condition=of_map, body=map, metadata={op_name="jit(f)/while"}
   all = ALL get-tuple-element(made), index=2
   start = (s32[], f32[512,1024], ALL) tuple(n, y.1, all)
-  done = (s32[], f32[512,1024], ALL) while(start), condition=of_read, body=read
+  done = (s32[], f32[512,1024], ALL) while(start), condition=of_read, body=read, metadata={op_name="jit(f)/while"}
   ROOT r = f32[512,1024]{1,0:T(8,128)} get-tuple-element(done), index=1
 }"#;
         let found = |with: &str| {

@@ -94,8 +94,7 @@ impl<'p, 'm> Walk<'p, 'm> {
 
     /// Whether the compiler added an instruction: it has no operation name, and isn't in a loop of the program's own.
     pub(super) fn is_of_compiler(&self, at: &Instruction<'_>) -> bool {
-        let is_own_loop = |at: &Instruction<'_>| op_name(at).is_some_and(|name| name.ends_with("/while"));
-        op_name(at).is_none() && !self.caller(at).is_some_and(|caller| is_own_loop(&caller))
+        op_name(at).is_none() && !self.caller(at).is_some_and(|caller| self.program.own_loops.contains(&caller.index()))
     }
 
     /// Whether an instruction is of the backward pass; one without a name, by its outermost caller.
