@@ -6,6 +6,7 @@ use crate::{
     program::{PlannedProgram, has_gradient, is_name, name, own_loops, root, traced},
 };
 use foldhash::{HashMap, HashSet};
+use std::{cell::RefCell, collections::BTreeMap};
 use tilewise::{ElementType, Layout, Shape, tpu};
 use tilewise_hlo::{
     Instruction, Module, Opcode,
@@ -56,12 +57,12 @@ impl LiveArray<'_> {
 }
 
 /// New buffer sizes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct BufferChanges {
     /// Upper bounds in bytes, by the buffer's number.
-    pub(crate) at_most: HashMap<usize, u64>,
+    pub(crate) at_most: BTreeMap<usize, u64>,
     /// Exact sizes in bytes, less or more than now, by the buffer's number.
-    pub(crate) exactly: HashMap<usize, u64>,
+    pub(crate) exactly: BTreeMap<usize, u64>,
     /// Bytes of results that then lie in arguments' memory.
     pub(crate) donated_bytes: u64,
 }
@@ -100,6 +101,8 @@ pub(crate) struct ProgramModel<'m> {
     pub(crate) library: Library,
     pub(crate) plan: &'m MemoryPlan,
     planner: &'m Planner,
+    /// The program's totals with changes that were priced before: each is a plan of its own.
+    totals: RefCell<HashMap<BufferChanges, u64>>,
 }
 
 impl<'m> ProgramModel<'m> {
@@ -155,6 +158,7 @@ impl<'m> ProgramModel<'m> {
             library: library(module),
             plan,
             planner: planned.planner.as_ref()?,
+            totals: RefCell::default(),
         })
     }
 
@@ -220,8 +224,16 @@ impl<'m> ProgramModel<'m> {
     /// The program's total with all these changes.
     pub(crate) fn total_with<'a>(&self, changes: impl IntoIterator<Item = &'a BufferChanges>) -> u64 {
         let all = together(changes);
+        if all == BufferChanges::default() {
+            return self.total_bytes;
+        }
+        if let Some(total) = self.totals.borrow().get(&all) {
+            return *total;
+        }
         let total = self.planner.total_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes));
-        total.unwrap_or(self.total_bytes).saturating_sub(all.donated_bytes)
+        let total = total.unwrap_or(self.total_bytes).saturating_sub(all.donated_bytes);
+        self.totals.borrow_mut().insert(all, total);
+        total
     }
 
     /// The program's plan with these buffer sizes.

@@ -1,6 +1,7 @@
 //! A loop's carry: the tuple that each turn takes and gives to the next one.
 
 use super::any_fused;
+use tilewise::Shape;
 use tilewise_hlo::{CallRole, Computation, Instruction, Opcode};
 
 /// The computation of a loop's turn.
@@ -15,6 +16,11 @@ pub(crate) struct Carry<'m> {
     taken: Instruction<'m>,
     /// The body's tuple.
     given: Instruction<'m>,
+    /// The initial value of each element; empty if the loop's operand isn't a tuple.
+    starts: Vec<Option<Instruction<'m>>>,
+    /// The next value of each element.
+    nexts: Vec<Instruction<'m>>,
+    shapes: Vec<Shape>,
 }
 
 impl<'m> Carry<'m> {
@@ -22,7 +28,17 @@ impl<'m> Carry<'m> {
         let body = body(around)?;
         let given = body.root().filter(|root| root.opcode() == Opcode::Tuple)?;
         let taken = body.instructions().find(|at| at.opcode() == Opcode::Parameter)?;
-        Some(Self { around: *around, taken, given })
+        let start = around.operands().next()?.instruction().filter(|start| start.opcode() == Opcode::Tuple);
+        let starts = start.iter().flat_map(|start| start.operands().map(|of| of.instruction()).collect::<Vec<_>>());
+        let nexts = given.operands().map_while(|next| next.instruction());
+        Some(Self {
+            around: *around,
+            taken,
+            given,
+            starts: starts.collect(),
+            nexts: nexts.collect(),
+            shapes: taken.shape().iter().flat_map(Shape::elements).collect(),
+        })
     }
 
     /// The instructions of a turn, without the tuple that it gives.
@@ -43,8 +59,8 @@ impl<'m> Carry<'m> {
     }
 
     /// The next value of each element.
-    pub(crate) fn next(&self) -> impl Iterator<Item = Instruction<'m>> {
-        self.given.operands().map_while(|next| next.instruction())
+    pub(crate) fn next(&self) -> &[Instruction<'m>] {
+        &self.nexts
     }
 
     /// The instruction that writes a slice of an element into the one before; `None` where the next value is made otherwise.
@@ -58,14 +74,12 @@ impl<'m> Carry<'m> {
     }
 
     pub(crate) fn bounds(&self, number: usize) -> Option<Vec<u64>> {
-        self.taken.shape().ok()?.elements().nth(number)?.bounds()
+        self.shapes.get(number)?.bounds()
     }
 
     /// The initial value of an element; `None` if the loop's operand isn't a tuple.
     pub(crate) fn start(&self, number: usize) -> Option<Instruction<'m>> {
-        let start = self.around.operands().next()?.instruction()?;
-        let is_tuple = start.opcode() == Opcode::Tuple;
-        start.operands().nth(number).filter(|_| is_tuple)?.instruction()
+        *self.starts.get(number)?
     }
 
     /// Whether an instruction has the whole carry: before, in or behind a turn.

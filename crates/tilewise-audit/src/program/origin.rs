@@ -79,18 +79,16 @@ pub(crate) fn op_name<'m>(instruction: &Instruction<'m>) -> Option<Cow<'m, str>>
 /// have other names, or none. One of the source may lose its name; what it does is then still named as of a loop's body.
 pub(crate) fn own_loops(module: &Module) -> HashSet<usize> {
     let is_own = |name: &str| name.rsplit(['/', '(']).next().is_some_and(|operation| operation.starts_with("while"));
-    let loops: Vec<Instruction<'_>> = module.instructions().filter(|at| at.opcode() == Opcode::While).collect();
-    let has_names = !loops.is_empty() && module.instructions().any(|at| op_name(&at).is_some());
-    let depths: HashMap<usize, usize> = loops
-        .iter()
-        .filter(|_| has_names)
-        .flat_map(|at| [Some(at.computation()), body(at)])
-        .flatten()
-        .map(|of| (of.index(), depth(&of)))
-        .collect();
-    let is_inner =
-        |at: &Instruction<'_>| body(at).is_some_and(|of| depths[&of.index()] > depths[&at.computation().index()]);
-    let own = loops.iter().filter(|at| op_name(at).map_or_else(|| !has_names || is_inner(at), |name| is_own(&name)));
+    let loops = || module.instructions().filter(|at| at.opcode() == Opcode::While);
+    let unnamed: Vec<Instruction<'_>> = loops().filter(|at| op_name(at).is_none()).collect();
+    let has_names = unnamed.is_empty() || module.instructions().any(|at| op_name(&at).is_some());
+    let around: HashSet<usize> = unnamed.iter().map(|at| at.computation().index()).collect();
+    let depths = module.computations().filter(|of| around.contains(&of.index())).map(|of| (of.index(), depth(&of)));
+    let depths: HashMap<usize, usize> = depths.collect();
+    let is_inner = |at: &Instruction<'_>| {
+        body(at).is_some_and(|body| depths.get(&at.computation().index()).is_some_and(|around| depth(&body) > *around))
+    };
+    let own = loops().filter(|at| op_name(at).map_or_else(|| !has_names || is_inner(at), |name| is_own(&name)));
     own.map(|at| at.index()).collect()
 }
 

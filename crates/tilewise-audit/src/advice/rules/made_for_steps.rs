@@ -281,12 +281,12 @@ fn given_to_map(around: &Instruction<'_>) -> Option<u64> {
         return None;
     }
     let mut given = 0_u64;
-    for (number, next) in carry.next().enumerate() {
+    for (number, next) in carry.next().iter().enumerate() {
         let Some(bounds) = carry.bounds(number).filter(|bounds| !bounds.is_empty()) else { continue };
-        if carry.element(&next) == Some(number) {
+        if carry.element(next) == Some(number) {
             let start = carry.start(number)?;
             given = given.saturating_add(bytes_of_leaf(&start.shape().ok()?)?);
-        } else if bounds.len() < 2 || carry.writer(number, &next).is_none() {
+        } else if bounds.len() < 2 || carry.writer(number, next).is_none() {
             return None;
         }
     }

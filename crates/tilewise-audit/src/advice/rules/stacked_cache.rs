@@ -128,10 +128,10 @@ impl<'m> Stack<'m> {
     pub(super) fn of(around: &Instruction<'m>) -> Option<Self> {
         let carry = Carry::of(around)?;
         let (mut read, mut written) = (Vec::new(), Vec::new());
-        for (number, next) in carry.next().enumerate() {
-            if carry.element(&next) == Some(number) {
+        for (number, next) in carry.next().iter().enumerate() {
+            if carry.element(next) == Some(number) {
                 read.push(number);
-            } else if carry.writer(number, &next).is_some() {
+            } else if carry.writer(number, next).is_some() {
                 written.push(number);
             }
         }
@@ -158,8 +158,8 @@ impl<'m> Stack<'m> {
 
     /// The type of the values from which a step's slice of a written element is made one by one, if it is narrower than theirs.
     pub(super) fn narrower(&self, number: usize) -> Option<ElementType> {
-        let next = self.carry.next().nth(number)?;
-        let writer = self.carry.writer(number, &next)?;
+        let next = self.carry.next().get(number)?;
+        let writer = self.carry.writer(number, next)?;
         let bits = writer.shape().ok()?.element_type()?.bits();
         let slice = elements(self.bounds(number)?.get(1..)?);
         let of_slice = writer.operands().filter_map(|operand| operand.instruction());

@@ -25,10 +25,10 @@ impl Split<'_> {
     fn are_in_sequence(&self, around: &Instruction<'_>) -> Option<bool> {
         let carry = Carry::of(around)?;
         let (mut written, mut changed) = (Vec::new(), Vec::new());
-        for (number, next) in carry.next().enumerate() {
-            if let Some(writer) = carry.writer(number, &next) {
+        for (number, next) in carry.next().iter().enumerate() {
+            if let Some(writer) = carry.writer(number, next) {
                 written.extend(self.places(around, number).any(|at| at == 0).then_some(writer.index()));
-            } else if carry.element(&next) != Some(number) && !next.shape().ok()?.dimensions().is_empty() {
+            } else if carry.element(next) != Some(number) && !next.shape().ok()?.dimensions().is_empty() {
                 changed.push(number);
             }
         }
