@@ -47,6 +47,8 @@ pub(crate) struct Proposal {
     pub(crate) is_of_pairs: bool,
     /// The instruction, by its index, at which parts end, since it joins them.
     pub(crate) joint: Option<usize>,
+    /// The instructions, by their indices, that join positions of blocks and can't be among their lines.
+    pub(crate) apart: Vec<usize>,
 }
 
 impl Proposal {
@@ -64,6 +66,7 @@ impl Proposal {
             parts: None,
             is_of_pairs: false,
             joint: None,
+            apart: Vec::new(),
         }
     }
 

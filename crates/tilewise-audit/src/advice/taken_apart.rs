@@ -8,7 +8,7 @@ use super::{
     rule::Proposal,
 };
 use crate::program::{SourceLine, bounds, elements, is_installed, with_fused};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use tilewise_hlo::{Instruction, Opcode, SourceLocation, dataflow::Use};
 
@@ -58,6 +58,28 @@ pub(super) fn taken_apart(program: &ProgramModel<'_>, proposal: &Proposal) -> Op
     let around = shared_by(stacks.iter(), |count, all| count == all).iter().filter(|frame| !is_installed(&frame.file));
     let around = around.cloned().map(SourceLine::of).collect();
     Some(EditedLines { line, more: all.map(|frame| frame.line).collect(), around, loss: None })
+}
+
+/// Whether one of these lines calls a function that both makes the arrays and joins their positions, such as a solver: in parts, the
+/// line would compute something else.
+pub(super) fn is_joined_in_a_call(program: &ProgramModel<'_>, proposal: &Proposal) -> bool {
+    let joints = proposal.joint.iter().chain(&proposal.apart).filter_map(|at| program.module.instruction(*at));
+    let joints: Vec<Calls<'_>> = joints.map(|at| calls(&at)).collect();
+    let Some(edited) = taken_apart(program, proposal).filter(|_| !joints.is_empty()) else { return false };
+    let is_line = |frame: &SourceLocation<'_>| {
+        *frame.file == *edited.line.file
+            && frame.function.as_deref() == edited.line.function.as_deref()
+            && (frame.line == edited.line.line || edited.more.contains(&frame.line))
+    };
+    let called = |calls: &Calls<'_>| {
+        let at = calls.iter().position(is_line)?;
+        let next = calls[at + 1..].iter().find(|frame| !is_installed(&frame.file))?;
+        Some((calls[at].line, next.file.to_string(), next.function.as_deref()?.to_owned()))
+    };
+    let made = stacks(program, proposal).into_iter().flatten();
+    let made = made.filter(|calls| !joints.iter().any(|joint| places(calls).eq(places(joint))));
+    let made: HashSet<_> = made.filter_map(|calls| called(&calls)).collect();
+    joints.iter().filter_map(called).any(|of_joint| made.contains(&of_joint))
 }
 
 /// The call stacks of what makes or reads these arrays, each once.

@@ -8,6 +8,7 @@ use super::{
     finding::{Blocks, Finding},
     program::{LiveArray, ProgramModel},
     rule::Proposal,
+    taken_apart::is_joined_in_a_call,
 };
 use crate::program::{
     Carry, SourceLine, bounds, elements, is_backward, is_of_directions, name, op_name, ranks_rows, scores, source_line,
@@ -109,6 +110,9 @@ fn blocks_in<'m>(
         let dimension = region.dimensions(&at, leaf).next()?;
         let in_blocks = twins.iter().zip(&apart).filter_map(|(twin, area)| in_blocks(area.as_ref()?, twin, dimension));
         let proposal = proposal.at_most(in_blocks.flatten().collect::<Vec<_>>());
+        if is_joined_in_a_call(program, &proposal) {
+            return None;
+        }
         let has_name = matches!(&proposal.finding, Finding::Blocks(Blocks { of: Some(_), .. }));
         Some((enough(&proposal)?, has_name, region.sums.len(), proposal))
     });
@@ -369,6 +373,21 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
         Some(met)
     }
 
+    /// The instructions that join the positions of other arrays, such as a solver's scalar products; of a loop, sums too, which its
+    /// next turn reads.
+    fn joined_apart(&self, rows: &[AxisId]) -> Vec<usize> {
+        let (flow, area) = (self.area.program.flow, self.area);
+        let events = rows.iter().flat_map(|axis| flow.axes().events(*axis));
+        let joints = events.filter(|event| matches!(event.kind, EventKind::Ends(FactorKind::Sum | FactorKind::Reduce)));
+        let reads_it = |at: &Instruction<'_>| at.operand_indices().flatten().any(|of| self.made.contains(&of));
+        let joints = joints.filter_map(|event| area.program.module.instruction(event.instruction));
+        let others = joints.filter(|at| !reads_it(at)).map(|at| at.index());
+        let caller = area.computation.instructions().next().and_then(|at| flow.caller(flow.op(&at)?));
+        let is_loop = caller.is_some_and(|caller| flow[caller].opcode == Opcode::While);
+        let sums = self.sums.iter().filter(|_| is_loop).map(|at| at.index());
+        others.chain(sums).collect()
+    }
+
     /// Whether an instruction ranks the numbers of each position's own row, the last dimension.
     fn ranks_each(&self, at: &Instruction<'m>) -> bool {
         let rows = at.operands().next().and_then(|of| of.instruction()).filter(|_| ranks_rows(at));
@@ -427,6 +446,7 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
         let finding =
             Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, maxima, joined, has_gradient };
         let proposal = Proposal::new(Finding::Blocks(finding), Target::Value, program.advised(largest)).bound();
+        let proposal = Proposal { apart: self.joined_apart(rows), ..proposal };
         Some(proposal.at_most(of_blocks.iter().map(|array| (array.buffer, array.bytes / blocks))))
     }
 

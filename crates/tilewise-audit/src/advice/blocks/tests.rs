@@ -81,3 +81,53 @@ fn rows_are_alone_and_columns_meet() {
     // The matrix itself is returned.
     assert_eq!(found("ROOT r = f32[4096,4096]{1,0:T(8,128)} negate(w)"), None);
 }
+
+/// A line that calls a function with both the rows and a sum over them, such as a solver, can't be taken in blocks.
+#[test]
+fn rows_are_joined_in_a_call() {
+    let tables = r#"HloModule jit_f, is_scheduled=true
+
+FileNames
+1 "f.py"
+
+FunctionNames
+1 "step"
+2 "solve"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=6 end_line=6 column=1 end_column=2}
+2 {file_name_id=1 function_name_id=2 line=2 end_line=2 column=1 end_column=2}
+3 {file_name_id=1 function_name_id=2 line=3 end_line=3 column=1 end_column=2}
+4 {file_name_id=1 function_name_id=1 line=7 end_line=7 column=1 end_column=2}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+2 {file_location_id=2 parent_frame_id=2}
+3 {file_location_id=3 parent_frame_id=2}
+4 {file_location_id=4 parent_frame_id=1}
+"#;
+    let at = |line: u32| format!(", metadata={{op_name=\"jit(f)/op\" stack_frame_id={line}}}");
+    let blocks = |joint: u32| {
+        let end = format!(
+            "m = f32[4096,16]{{1,0:T(8,128)}} multiply(x.1, x.1){}
+  s = f32[16]{{0:T(128)}} reduce(m, zero), dimensions={{0}}, to_apply=add{}
+  f = f32[4096,16]{{1,0:T(8,128)}} dot(w, x.1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}{}
+  ROOT r = (f32[4096,16]{{1,0:T(8,128)}}, f32[16]{{0:T(128)}}) tuple(f, s)",
+            at(joint),
+            at(joint),
+            at(4)
+        );
+        let text = TEXT.replace("HloModule jit_f, is_scheduled=true\n", tables);
+        let text = text.replace("rhs_contracting_dims={0}\n  w", &format!("rhs_contracting_dims={{0}}{}\n  w", at(2)));
+        let text = text.replace("exponential(p)", &format!("exponential(p){}", at(2))).replace("END", &end);
+        let program = Program::parse(text).expect("a module");
+        let report = Audit::new(&program).run();
+        let mut found = report.advice().iter().filter_map(|one| match &one.finding {
+            Finding::Blocks(_) => one.edited.as_ref().map(|edited| (edited.line.line, edited.more.clone())),
+            _ => None,
+        });
+        found.next()
+    };
+    assert_eq!(blocks(4), Some((6, vec![7])));
+    assert_eq!(blocks(3), None);
+}
