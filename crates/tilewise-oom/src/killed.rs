@@ -42,7 +42,8 @@ const FOR_MEMORY: [&str; 6] =
 const OF_MEMORY: [&str; 6] =
     ["more memory than is available", "out of ram", "all the ram", "ram is full", "ram bar", "ram fills"];
 
-/// A shell's word on a process that was killed, or a launcher's: `Killed`, `run.sh: line 3: 17 Killed   python x.py`, `zsh: killed …`.
+/// A shell's word on a process that was killed, or a launcher's: `Killed`, `run.sh: line 3: 17 Killed   python x.py`,
+/// `17 Killed   python x.py`, `zsh: killed …`.
 pub(crate) fn by_launcher(text: &str) -> Option<Message> {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     // `Killed (8 x 41 GB)`
@@ -54,7 +55,8 @@ pub(crate) fn by_launcher(text: &str) -> Option<Message> {
             || KILLED.iter().chain(&FOR_MEMORY).chain(&TOLD).any(|words| line.contains(words))
             || line.starts_with("zsh: killed ")
             || is_with_figure(line)
-            || line.contains(": line ") && behind_number.next() == Some("Killed")
+            || (line.contains(": line ") || line.starts_with(|first: char| first.is_ascii_digit()))
+                && behind_number.next() == Some("Killed")
     };
     // A launcher that writes of memory has seen the limit of the container.
     let is_of_group = |line: &str| line.contains("OOMKilled") || line.contains("OOM") && line.contains("ontainer");

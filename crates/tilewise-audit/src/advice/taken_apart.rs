@@ -91,6 +91,7 @@ fn stacks<'m>(program: &ProgramModel<'m>, proposal: &Proposal) -> Option<Vec<Cal
         .collect();
     let most = shrunk.iter().map(|array| array.bytes).max()?;
     let joint = proposal.joint.and_then(|at| program.module.instruction(at));
+    let mut seen: HashSet<(usize, u64)> = HashSet::default();
     let mut found: Vec<Calls<'m>> = joint.iter().map(calls).filter(|calls| !calls.is_empty()).collect();
     for array in shrunk.into_iter().filter(|array| array.bytes >= most / SMALL) {
         let count = elements(&array.bounds);
@@ -107,7 +108,8 @@ fn stacks<'m>(program: &ProgramModel<'m>, proposal: &Proposal) -> Option<Vec<Cal
             Use::Read(op) => program.module.instruction(program.flow.instruction(op)?.index()),
             _ => None,
         });
-        for at in readers.chain([array.instruction]) {
+        // One fusion may make or read many of the arrays.
+        for at in readers.chain([array.instruction]).filter(|at| seen.insert((at.index(), count))) {
             found.extend(with_fused(at).filter(|at| is_it(at) || reads_it(at)).map(|at| calls(&at)));
         }
     }

@@ -59,6 +59,7 @@ pub(super) const RULES: &[Rule] = &[
             "Received message larger than max[ {message:number} vs {most:number}]",
             "Sent message larger than max[ {message:number} vs {most:number}]",
             "Too many open {files:name}",
+            "No space left on device … /dev/shm/{segment:name}",
             "No space left on {disk:name}",
             "Error while creating shared memory {segment:name}",
             "insufficient shared memory {segment:name}",

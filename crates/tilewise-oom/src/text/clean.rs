@@ -183,13 +183,18 @@ fn repeated(text: &str) -> Option<usize> {
     Some(text.len() - after.len() + end + 1)
 }
 
-/// Drops code fences, and the prefixes of a log, a quotation or a box on every line.
+/// Drops code fences, but not a message behind one, and the prefixes of a log, a quotation or a box on every line.
 fn without_prefixes(text: &str) -> String {
     let prefix = prefix(text).unwrap_or("");
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let line = without_noise(strip(line, prefix));
-        let line = if line.trim_start().starts_with("```") { "\n" } else { line };
+        let line = match line.trim_start().strip_prefix("```") {
+            // A language is one word.
+            Some(behind) if behind.trim().contains(' ') => behind,
+            Some(_) => "\n",
+            None => line,
+        };
         out.push_str(line.trim_end_matches(['\n', '│', ' ']));
         out.push_str(if line.ends_with('\n') { "\n" } else { "" });
     }
@@ -298,6 +303,8 @@ mod tests {
     fn prefixes_are_learnt() {
         let text = "a\n10:59 x.cc:7]   1. Size: 4.0K\n11:00 x.cc:12]      Shape: s8[]\n```\nz\n";
         assert_eq!(clean(text), "a\n1. Size: 4.0K\nShape: s8[]\n\nz\n");
+        // A message may stand behind a fence, where a language would.
+        assert_eq!(clean("```text\na\n```Out of memory\n"), "\na\nOut of memory\n");
         assert_eq!(strip("> a", ">"), " a");
         assert_eq!(strip("[process 13]\n", "[process 2]"), "\n");
     }

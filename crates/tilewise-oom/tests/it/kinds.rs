@@ -507,6 +507,7 @@ fn a_shells_word_is_read_where_nothing_else_is() {
     for text in [
         "Restoring checkpoint.\nKilled\n",
         "run.sh: line 3: 17 Killed                  python train.py",
+        "17 Killed                  python train.py",
         "zsh: killed     python train.py",
     ] {
         let message = parse(text);

@@ -14,11 +14,11 @@ pub(super) fn words(resource: Resource) -> Words {
         Resource::Disk => Words::new("Free the disk, or write elsewhere; of a container, `/dev/shm` is one, too")
             .code(None, "df -h; df -h /dev/shm"),
         Resource::SharedMemory { is_of_kubernetes } => Words::new(
-            "Give the container more shared memory: NCCL and workers of a data loader pass data through `/dev/shm`, of which a container \
+            "Allow more shared memory, or write files elsewhere: NCCL and workers of a data loader pass data through `/dev/shm`, of which a container \
              has 64 MiB unless it is told more",
         )
-        .task("Give the container more shared memory (`/dev/shm`)")
-        .code(None, if is_of_kubernetes { KUBERNETES } else { "docker run --shm-size=16g …  # or --ipc=host" }),
+        .task("Allow more shared memory (`/dev/shm`), or write files elsewhere")
+        .code(None, if is_of_kubernetes { KUBERNETES } else { "docker run --shm-size=16g …  # or --ipc=host\nmount -o remount,size=16G /dev/shm  # without a container" }),
         Resource::StaticTls => Words::new(
             "Load this library before all others: it is linked for thread-local variables in a block that a process sets aside as it \
              starts, and those loaded before it took the block",
@@ -52,7 +52,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let headline = match message.resource() {
         Some(Resource::Files) => "The process may open no more files.".to_owned(),
         Some(Resource::Disk) => "A disk is full.".to_owned(),
-        Some(Resource::SharedMemory { .. }) => "The shared memory of the container, `/dev/shm`, is full.".to_owned(),
+        Some(Resource::SharedMemory { .. }) => "Shared memory, the files in `/dev/shm`, is full.".to_owned(),
         Some(Resource::Quota) => "A quota is used up.".to_owned(),
         Some(Resource::Scratch) => {
             let size = |name| message.facts.size(name).map(printed).unwrap_or_default();
@@ -77,7 +77,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         }
         Some(Resource::Workspace) => "No memory ran out: a count exceeds what the call takes.",
         Some(Resource::SharedMemory { .. }) => {
-            "It is a limit of the container's, not the memory of the host or of a GPU."
+            "Its files lie in the host's memory, up to a limit: 64 MiB in a container, half of the memory elsewhere."
         }
         _ if message.quote.as_ref().is_some_and(|quote| quote.contains("RESOURCE_EXHAUSTED")) => {
             "No memory ran out; RESOURCE_EXHAUSTED is the status of all limits."

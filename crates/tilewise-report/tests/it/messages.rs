@@ -478,10 +478,7 @@ fn limits_of_a_node_and_of_a_container() {
     );
     let (task, screen) =
         first_change("Last error:\nError while creating shared memory segment /dev/shm/nccl-Qe8ZtW (size 7340384)");
-    assert!(
-        task.starts_with("Give the container more shared memory") && !screen.contains("RESOURCE_EXHAUSTED"),
-        "{screen}"
-    );
+    assert!(task.starts_with("Allow more shared memory") && !screen.contains("RESOURCE_EXHAUSTED"), "{screen}");
 }
 
 /// One process of JAX leaves a quarter of a GPU free.

@@ -106,20 +106,16 @@ StackFrames
 3 {file_location_id=3 parent_frame_id=2}
 4 {file_location_id=4 parent_frame_id=1}
 "#;
-    let at = |line: u32| format!(", metadata={{op_name=\"jit(f)/op\" stack_frame_id={line}}}");
-    let blocks = |joint: u32| {
-        let end = format!(
-            "m = f32[4096,16]{{1,0:T(8,128)}} multiply(x.1, x.1){}
-  s = f32[16]{{0:T(128)}} reduce(m, zero), dimensions={{0}}, to_apply=add{}
-  f = f32[4096,16]{{1,0:T(8,128)}} dot(w, x.1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}{}
-  ROOT r = (f32[4096,16]{{1,0:T(8,128)}}, f32[16]{{0:T(128)}}) tuple(f, s)",
-            at(joint),
-            at(joint),
-            at(4)
-        );
-        let text = TEXT.replace("HloModule jit_f, is_scheduled=true\n", tables);
-        let text = text.replace("rhs_contracting_dims={0}\n  w", &format!("rhs_contracting_dims={{0}}{}\n  w", at(2)));
-        let text = text.replace("exponential(p)", &format!("exponential(p){}", at(2))).replace("END", &end);
+    let at = |line: &str| r#", metadata={op_name="jit(f)/op" stack_frame_id=LINE}"#.replace("LINE", line);
+    let end = "m = f32[4096,16]{1,0:T(8,128)} multiply(x.1, x.1)JOINT
+  s = f32[16]{0:T(128)} reduce(m, zero), dimensions={0}, to_apply=addJOINT
+  f = f32[4096,16]{1,0:T(8,128)} dot(w, x.1), lhs_contracting_dims={1}, rhs_contracting_dims={0}READ
+  ROOT r = (f32[4096,16]{1,0:T(8,128)}, f32[16]{0:T(128)}) tuple(f, s)";
+    let text = TEXT.replace("HloModule jit_f, is_scheduled=true\n", tables);
+    let text = text.replace("rhs_contracting_dims={0}\n", "rhs_contracting_dims={0}MADE\n").replace("(p)", "(p)MADE");
+    let text = text.replace("END", end).replace("MADE", &at("2")).replace("READ", &at("4"));
+    let blocks = |joint: &str| {
+        let text = text.replace("JOINT", &at(joint));
         let program = Program::parse(text).expect("a module");
         let report = Audit::new(&program).run();
         let mut found = report.advice().iter().filter_map(|one| match &one.finding {
@@ -128,6 +124,6 @@ StackFrames
         });
         found.next()
     };
-    assert_eq!(blocks(4), Some((6, vec![7])));
-    assert_eq!(blocks(3), None);
+    assert_eq!(blocks("4"), Some((6, vec![7])));
+    assert_eq!(blocks("3"), None);
 }
