@@ -65,7 +65,10 @@ pub(super) fn taken_apart(program: &ProgramModel<'_>, proposal: &Proposal) -> Op
 pub(super) fn is_joined_in_a_call(program: &ProgramModel<'_>, proposal: &Proposal) -> bool {
     let joints = proposal.joint.iter().chain(&proposal.apart).filter_map(|at| program.module.instruction(*at));
     let joints: Vec<Calls<'_>> = joints.map(|at| calls(&at)).collect();
-    let Some(edited) = taken_apart(program, proposal).filter(|_| !joints.is_empty()) else { return false };
+    if joints.is_empty() {
+        return false;
+    }
+    let Some(edited) = taken_apart(program, proposal) else { return false };
     let is_line = |frame: &SourceLocation<'_>| {
         *frame.file == *edited.line.file
             && frame.function.as_deref() == edited.line.function.as_deref()

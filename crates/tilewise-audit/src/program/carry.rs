@@ -20,6 +20,7 @@ pub(crate) struct Carry<'m> {
     starts: Vec<Option<Instruction<'m>>>,
     /// The next value of each element.
     nexts: Vec<Instruction<'m>>,
+    /// The shape of each element.
     shapes: Vec<Shape>,
 }
 
