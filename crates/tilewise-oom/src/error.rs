@@ -12,7 +12,7 @@ use std::fmt;
 ///
 /// let error = Message::parse("Segmentation fault").unwrap_err();
 /// assert_eq!(error.as_str(), "not_an_oom_message");
-/// assert_eq!(error.to_string(), "no message about memory found");
+/// assert_eq!(error.to_string(), "no message about memory found; the last error of the text is `Segmentation fault`");
 /// let error = Message::parse("The TPU is already in use by process with pid 37").unwrap_err();
 /// assert!(error.to_string().starts_with("not about memory: another process holds the TPU"));
 /// ```
@@ -22,7 +22,7 @@ pub struct Error {
 }
 
 /// The kind of a text without a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Found {
     Empty,
     Program,
@@ -32,6 +32,8 @@ enum Found {
     SetAside,
     /// A compiled step that donates nothing, and no error.
     Undonated,
+    /// An error of this line.
+    Error(String),
     Unknown,
 }
 
@@ -100,6 +102,7 @@ impl Error {
             () => other()
                 .or_else(|| is_set_aside(text).then_some(Found::SetAside))
                 .or_else(|| is_undonated(text).then_some(Found::Undonated))
+                .or_else(|| last_error(text).map(Found::Error))
                 .unwrap_or(Found::Unknown),
         };
         Self { found }
@@ -108,7 +111,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Found::Other(cause) = self.found {
+        if let Found::Other(cause) = &self.found {
             return write!(f, "not about memory: {cause}");
         }
         if self.found == Found::SetAside {
@@ -124,12 +127,28 @@ impl fmt::Display for Error {
             );
         }
         f.write_str("no message about memory found")?;
-        match self.found {
+        match &self.found {
             Found::Empty => f.write_str(" (the text is empty)"),
             Found::Program => f.write_str(" (this looks like HLO text; audit it instead)"),
+            Found::Error(line) => write!(f, "; the last error of the text is `{line}`"),
             _ => Ok(()),
         }
     }
+}
+
+/// The last line of an error: Python's, with the name of its class, or a word of a process that ended.
+pub(crate) fn last_error(text: &str) -> Option<String> {
+    /// Characters of a line that are repeated.
+    const MOST: usize = 160;
+    const ENDED: [&str; 4] = ["Segmentation fault", "Fatal Python error", "Bus error", "Illegal instruction"];
+    let is_class = |line: &str| {
+        let name = line.split([':', '(']).next().unwrap_or_default();
+        let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '.' || c == '_') && !name.is_empty();
+        is_name && (name.ends_with("Error") || name.ends_with("Exception")) && name.len() < line.len()
+    };
+    let line =
+        text.lines().rev().map(str::trim).find(|line| is_class(line) || ENDED.iter().any(|it| line.contains(it)))?;
+    Some(line.chars().take(MOST).map(|c| if c == '`' || c.is_control() { '\'' } else { c }).collect())
 }
 
 /// Whether a text on memory has the code of a step of JAX's that updates a state, and donates none.

@@ -84,8 +84,12 @@ pub enum Form {
     CoreHalt,
     /// A check inside the compiler failed: a defect of the compiler.
     CompilerCheck,
+    /// XLA computes a constant as it compiles, and takes seconds: a warning.
+    ConstantFolding,
     /// Another resource than memory is exhausted: a message's length, open files, a disk, a quota.
     Resource,
+    /// A person tells of what a job takes, without an error.
+    Told,
     /// Resources were exhausted; the message doesn't mention memory.
     Other,
 }

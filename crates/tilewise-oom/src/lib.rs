@@ -34,6 +34,7 @@ mod block_sizes;
 mod budget;
 mod candidates;
 mod code;
+mod complaint;
 mod device;
 mod entry;
 mod error;

@@ -3,6 +3,7 @@
 
 use crate::block_sizes::{BlockSize, block_sizes, in_call};
 use crate::candidates::{self, Candidate};
+use crate::complaint;
 use crate::device::{self, Device};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
@@ -50,10 +51,11 @@ impl Message {
         let log = text;
         let text = clean::clean(log);
         let framework = Framework::of(&text).or_else(|| Framework::of_log(log));
-        let is_of_host = |message: &Self| message.form == Form::HostWarning;
+        let is_no_error = |message: &Self| message.form.level() < Level::Error;
         let mut messages = read_all(&text, is_log, device);
-        messages.extend(killed::by_launcher(&text).filter(|_| messages.iter().all(is_of_host)));
+        messages.extend(killed::by_launcher(&text).filter(|_| messages.iter().all(is_no_error)));
         messages.extend(killed::in_prose(&text).filter(|_| messages.is_empty()));
+        messages.extend(complaint::of(&text, device).filter(|_| messages.is_empty()));
         let (kernel, named) = (kernel_name::of(&text), Named::of(&text));
         let options = [KernelMemory::Vmem, KernelMemory::Smem, KernelMemory::Shared]
             .map(|memory| KernelOption::all(&text, kernel.as_deref(), memory));
@@ -195,7 +197,10 @@ const FRAMED: usize = 64;
 /// All messages of a cleaned text, in its order.
 fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
     let mut candidates = candidates::read(text);
-    candidates.retain(|candidate| candidate.rule.level != Level::Warning || !is_comment(text, candidate.start));
+    candidates.retain(|candidate| match candidate.rule.level {
+        Level::Warning => !is_comment(text, candidate.start),
+        _ => !candidate.facts.has("ended") || begins_line(text, candidate.start),
+    });
     let tables: Vec<usize> =
         candidates.iter().filter(|candidate| candidate.rule.has_tables()).map(|candidate| candidate.start).collect();
     let mut messages: Vec<Message> = Vec::with_capacity(candidates.len());
@@ -236,6 +241,12 @@ fn read_all(text: &str, is_log: bool, device: Device) -> Vec<Message> {
 fn is_comment(text: &str, at: usize) -> bool {
     let line = text[..at].rfind('\n').map_or(0, |end| end + 1);
     text[line..at].trim_start().starts_with('#')
+}
+
+/// Whether a place begins its line, or follows the prefix of a log's line, `F0307 09:58:53.5 1 buffer.h:108] `.
+fn begins_line(text: &str, at: usize) -> bool {
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    before.is_empty() || before.ends_with(['\n', ']'])
 }
 
 /// Whether an error tells its cause: by figures, lists or tables, or by its form.

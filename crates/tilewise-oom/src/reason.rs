@@ -97,6 +97,10 @@ pub enum Resource {
     Scratch,
     /// The elements of a workspace that a library's call counts in 32 bits.
     Workspace,
+    /// The time, and the host's memory, that a compilation takes.
+    CompileTime,
+    /// The bytes of a serialized program or array.
+    Protobuf,
     /// The block of thread-local variables that a process has for libraries it loads late.
     StaticTls,
 }
@@ -140,8 +144,12 @@ impl Message {
             ("tls", Resource::StaticTls),
             ("scratch", Resource::Scratch),
             ("workspace", Resource::Workspace),
+            ("proto", Resource::Protobuf),
         ];
         let found = of_fact.into_iter().find_map(|(fact, resource)| self.facts.has(fact).then_some(resource));
+        if self.form == Form::ConstantFolding {
+            return Some(Resource::CompileTime);
+        }
         (self.form == Form::Resource).then_some(found.unwrap_or(Resource::MessageLength))
     }
 

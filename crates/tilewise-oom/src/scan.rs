@@ -34,7 +34,11 @@ const MOST: usize = 64;
 const LARGE: usize = 4 << 20;
 
 /// Parts of words: every wording of a compiler that opens a message has one, as a test checks.
-const SIGNS: [&str; 61] = [
+const SIGNS: [&str; 65] = [
+    "serialize",
+    "Constant folding",
+    "Check failed",
+    "protobuf size",
     "DNN library",
     "has not been",
     "Killed process",

@@ -156,7 +156,7 @@ pub(super) fn sizes_of_inputs(listing: Listing<'_>) -> Option<Vec<u64>> {
 pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     let is_of_loop = |kept: &Kept| matches!(kept, Kept::Sum { .. } | Kept::Models);
     let is_of_host = message.form == Form::Host && message.job.kept.as_ref().is_some_and(is_of_loop);
-    let is_of_device = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device);
+    let is_of_device = matches!(message.form, Form::RunTime | Form::Gpu | Form::Device | Form::Told);
     let is_of_step = (is_of_device || is_of_host) && message.server.is_none();
     let has_grown = message.job.grows || message.job.has_run;
     let is_cause = |kept: &Kept| match kept {

@@ -12,7 +12,7 @@ use crate::{
     },
     message::Listing,
 };
-use tilewise_oom::{Form, Framework, Message, OomVerdict, Product, UntiledMachine};
+use tilewise_oom::{Form, Framework, Message, OomVerdict, Product, Resource, UntiledMachine};
 
 /// Maximum bytes that are too few to matter.
 const SMALL: u64 = 1 << 20;
@@ -53,8 +53,16 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         }
         (_, OomVerdict::Resharding) => vec![new(Finding::Replicated(replicated(message)), Target::Value)],
         (_, OomVerdict::OtherResource) => {
-            let other = |resource| new(Finding::RunTime(RunTimeFinding::OtherResource(resource)), Target::Process);
+            let finding = |resource| match resource {
+                // Constants make a program's text long.
+                Resource::Protobuf => RunTimeFinding::ClosedOver,
+                resource => RunTimeFinding::OtherResource(resource),
+            };
+            let other = |resource| new(Finding::RunTime(finding(resource)), Target::Process);
             message.resource().map(other).into_iter().collect()
+        }
+        (_, OomVerdict::CompilerCheck) if message.facts.text("ended").is_some() => {
+            vec![new(Finding::RunTime(RunTimeFinding::FatalCheck), Target::Process)]
         }
         (_, OomVerdict::CompilerCheck) => vec![new(Finding::RunTime(RunTimeFinding::CompilerCheck), Target::Compiler)],
         (_, OomVerdict::RematLimit) => {

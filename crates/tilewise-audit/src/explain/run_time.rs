@@ -1,5 +1,6 @@
 //! Memory held by others while a program runs, and messages that list no arrays.
 
+use super::holders::holders;
 use crate::advice::{
     Recommendation, Saving, Target,
     finding::{Asker, CoreHalt, ElsewhereFinding, Finding, Holders, RunTimeFinding, Shrink},
@@ -61,6 +62,12 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
         (None, None) if matches!(message.occasion(), Some(Occasion::Move | Occasion::Gather)) => None,
         _ => Some(if is_program { Asker::Program } else { Asker::Array }),
     };
+    // A sentence tells neither of an array nor of a program.
+    if message.is_retold && asker == Some(Asker::Array) && message.used.is_none() && message.limit.is_none() {
+        let finding = Finding::Elsewhere(ElsewhereFinding::Holders(holders(message, true)));
+        advice.push(Recommendation::new(finding, Target::Process, message.framework));
+        return advice;
+    }
     // Steps that ran before found room for as much.
     if has_run && asker == Some(Asker::Array) {
         advice.push(others);

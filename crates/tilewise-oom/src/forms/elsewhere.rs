@@ -19,6 +19,11 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::new(Form::HostWarning, Warning, Judged::Elsewhere(UntiledMachine::Host), "host")
     },
     Rule {
+        // `HloConstantFolding`, by the alarm of xla/service/slow_operation_alarm.cc
+        opens: &["Constant folding an instruction is taking {:line}"],
+        ..Rule::new(Form::ConstantFolding, Warning, Judged::As(OomVerdict::OtherResource), "resource")
+    },
+    Rule {
         memory: Some("host"),
         opens: &["Found an instruction {instruction:name} which does device compute in host memory space"],
         ..Rule::new(Form::HostCompute, Warning, Judged::As(OomVerdict::HostCompute), "host")
@@ -31,6 +36,7 @@ pub(super) const RULES: &[Rule] = &[
             "std bad_alloc",
             "tcmalloc large alloc {used:bytes} nil",
             "ioctl failed … for {used:bytes} … requested {pages:number} pages",
+            "failed to enqueue async memcpy from {pages:name} to … CUDA_ERROR_OUT_OF_MEMORY[ … size {used:count}]",
             "[Memory {group:name}] out of memory (Kill|Killed) process[ … anon rss {resident:size}[ file rss {of_files:size} shmem rss {shared:size}]]",
             "Killed process … anon rss {resident:size}[ file rss {of_files:size} shmem rss {shared:size}]",
             "Memory limit of {group_limit:size} exceeded with {resident:size} used",
@@ -66,6 +72,9 @@ pub(super) const RULES: &[Rule] = &[
             "workers are out of shared memory {segment:name}",
             "Allocating {asked:bytes} exceeds the memory limit of {scratch:bytes}",
             "operation {workspace:name} … failed cuSolver invalid value",
+            "Failed to serialize the {proto:name}",
+            "(exceeded|exceeds) maximum protobuf size of {proto:name}",
+            "Cannot serialize protocol buffer of type {proto:name}",
             "Quota exceeded for {quota:name}",
             "exceeded quota {quota:name}",
             "cannot allocate memory in static {tls:name} block",

@@ -4,7 +4,7 @@ use super::{Judged, Rule};
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::facts::{Fact, FactValue, Facts};
 use crate::form::Form;
-use crate::level::Level::{Error, Warning};
+use crate::level::Level::{Error, Report, Warning};
 use crate::message::Message;
 use crate::tables::{Row, Usage};
 use crate::text::reader::Reader;
@@ -70,6 +70,7 @@ pub(super) const RULES: &[Rule] = &[
             // Warp
             "CUDA error 2 out of memory[ … Failed to allocate {used:count} bytes on device]",
             "CUDA error out of memory",
+            "~ran out of memory trying to allocate {used:size}",
             "MPS backend out of memory",
             "Failed to load in memory {loaded:name}",
             "Failed to allocate {used:bytes} for new constant",
@@ -77,10 +78,12 @@ pub(super) const RULES: &[Rule] = &[
             "Failed to instantiate [gpu|CUDA|HIP] {graph:name} CUDA_ERROR_OUT_OF_MEMORY",
             "out of memory trying to instantiate {graph:name} with",
             "NCCL operation {communicator:name} … Cuda failure out of memory",
+            "NCCL operation {communicator:name} … Failed to CUDA calloc",
             "NCCL {communicator:name} Cuda failure out of memory",
             "NCCL {communicator:name} Cuda failure {:number} out of memory",
             "*Dst tensor is not initialized",
             "operation {library:name} failed out of memory",
+            "operation (gpusolverDnCreate|cusolverDnCreate) {handle:name} failed cuSolver",
             "failed to create {handle:name} handle",
             "DNN library initialization {handle:name}",
             "could not create {handle:name} handle",
@@ -133,6 +136,7 @@ pub(super) const RULES: &[Rule] = &[
         then: Some(gpu),
         ..Rule::new(Form::Gpu, Error, GPU, "gpu")
     },
+    Rule { ..Rule::new(Form::Told, Report, Judged::Elsewhere(UntiledMachine::Unnamed), "gpu") },
     Rule { ..Rule::new(Form::Device, Error, Judged::Elsewhere(UntiledMachine::Unnamed), "gpu") },
     Rule {
         opens: &["byte size of input output arguments {used:bytes} exceeds the base limit [{limit:bytes}]"],

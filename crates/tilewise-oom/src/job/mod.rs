@@ -29,6 +29,7 @@ pub use devices::Devices;
 pub use done::Done;
 pub use gpu::{Core, Gpu};
 pub use growth::Rise;
+pub(crate) use growth::is_told as grows_in_words;
 pub use history::Optimizers;
 pub use host::Host;
 pub use input::{InputKind, InputOption};

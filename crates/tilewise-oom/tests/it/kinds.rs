@@ -3,7 +3,9 @@
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
-use tilewise_oom::{Form, Framework, Level, Message, OomVerdict, PrintedSize, Reason, Server, UntiledMachine};
+use tilewise_oom::{
+    Form, Framework, Level, Message, OomVerdict, PrintedSize, Reason, Resource, Server, UntiledMachine,
+};
 
 fn parse(text: &str) -> Message {
     Message::parse(text).unwrap()
@@ -533,4 +535,57 @@ fn what_lies_beside_the_pool_finds_no_memory() {
     assert!(Message::parse("NCCL operation ncclCommInitRank(&comm) failed: unhandled cuda error.").is_err());
     let code = parse("execution_engine.cc:54] LLVM compilation error: Cannot allocate memory");
     assert_eq!((code.machine(), code.facts.text("session")), (Some(UntiledMachine::Host), Some("error")));
+}
+
+/// glog's fatal lines: <https://github.com/marin-community/marin/issues/3383>.
+#[test]
+fn a_check_that_ends_the_process_comes_before_warnings() {
+    let warning = "hlo_rematerialization.cc:2946] Can't reduce memory use below 8.93GiB (9587687424 bytes) by \
+                   rematerialization; only reduced to 14.12GiB (15161425920 bytes)\n";
+    let check = "F0307 09:58:53.545448       1 tpu_raw_buffer.h:108] Check failed: buffer_.IsConcrete() \n*** Check failure \
+                 stack trace: ***";
+    let message = parse(&[warning, check].concat());
+    assert_eq!((message.form, message.facts.text("ended")), (Form::CompilerCheck, Some("buffer_.IsConcrete()")));
+    assert_eq!(message.others[0].form, Form::Rematerialization);
+    let full = parse(&[check, "\nRan out of memory in memory space hbm. Used 2.00G of 1.00G hbm."].concat());
+    assert_eq!(full.form, Form::Assignment, "memory that ran out is told first");
+    assert!(Message::parse("Health check failed: the pod was restarted").is_err());
+}
+
+/// <https://github.com/secretflow/secretflow/issues/1677>, <https://github.com/pytorch/xla/issues/866>,
+/// <https://github.com/jax-ml/jax/issues/21300>.
+#[test]
+fn limits_of_programs_that_are_no_memory() {
+    for text in [
+        "jaxlib.xla_extension.XlaRuntimeError: UNKNOWN: Failed to serialize the HloModuleProto.",
+        "message_lite.cc:447] xla.LiteralProto exceeded maximum protobuf size of 2GB: 2200000032",
+        "Cannot serialize protocol buffer of type tensorflow.GraphDef as the serialized size (2643020353bytes)",
+    ] {
+        assert_eq!(parse(text).resource(), Some(Resource::Protobuf), "{text}");
+    }
+    let alarm = "E slow_operation_alarm.cc:65] Constant folding an instruction is taking > 1s:\n\n  %reduce.8 = \
+                 f64[200000,10]{1,0} reduce(%broadcast.2, %constant.3), dimensions={2}\n";
+    let message = parse(alarm);
+    assert_eq!((message.form.level(), message.resource()), (Level::Warning, Some(Resource::CompileTime)));
+    let killed = parse(&[alarm, "Killed\n"].concat());
+    assert_eq!(killed.form, Form::Host, "a process that was killed is told first");
+}
+
+/// <https://github.com/jax-ml/jax/issues/37923>, and copies whose host memory can't be mapped.
+#[test]
+fn handles_and_copies_without_room() {
+    let solver = parse(
+        "INTERNAL: solver_handle_pool.cc:37: operation gpusolverDnCreate(&handle) failed: cuSolver internal error",
+    );
+    assert_eq!(solver.reason(), Reason::Handle);
+    let copied = parse(
+        "INTERNAL: failed to enqueue async memcpy from host to device: CUDA_ERROR_OUT_OF_MEMORY: out of memory; GPU dst: 0x7f; \
+         host src: 0x55; size: 17179869184",
+    );
+    assert_eq!((copied.reason(), bytes(copied.used.as_ref())), (Reason::Mapping, Some(16 << 30)));
+    let nccl = parse(
+        "INTERNAL: NCCL operation ncclCommInitRank(&comm) failed: unhandled cuda error. Last NCCL warning(error) log entry 'Failed \
+         to CUDA calloc async 608 bytes'.",
+    );
+    assert_eq!(nccl.reason(), Reason::Communicator);
 }

@@ -389,6 +389,8 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
                 format!("Warning: a GPU had no memory for {tried}; what asked tries again with less.")
             }
         }
+        _ if message.facts.text("grows").is_some() => format!("Memory grows {place}, by the text's own words."),
+        Form::Told => "The text tells what a job takes of a memory, and has no error.".to_owned(),
         Form::HostWarning => {
             let size = message.used.as_ref().map(|used| format!(" of {}", printed(used))).unwrap_or_default();
             format!("Warning: an array{size} takes more than a tenth of the host's free memory.")
@@ -416,6 +418,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         return [headline, why.to_owned()];
     }
     let which = match message.machine() {
+        _ if message.form == Form::Told => "",
         // TPUs of before their PJRT plugin ran on XLA's stream executor, too.
         Some(UntiledMachine::Unnamed) if message.job.gpu.is_none() => {
             "GPUs, CPUs and old runtimes of TPUs print this: unless it is a TPU, no array is tiled, and padding is not the cause."

@@ -5,6 +5,9 @@ use crate::style::bytes;
 use tilewise_audit::Recommendation;
 use tilewise_oom::{Message, PrintedSize};
 
+/// From this multiple of the target on, the doubt is in the program, not in the estimate.
+const FAR: u64 = 2;
+
 /// Less than a fiftieth saved: nothing was left to recompute.
 const LITTLE: u64 = 50;
 
@@ -51,7 +54,13 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let saved = message.facts.size("original").zip(reached);
     let little =
         saved.is_some_and(|(first, reached)| first.bytes().saturating_sub(reached.bytes()) <= first.bytes() / LITTLE);
+    let times =
+        reached.zip(message.limit.as_ref()).and_then(|(reached, limit)| reached.bytes().checked_div(limit.bytes()));
     let mut cause = match below_zero {
+        None if times.is_some_and(|times| times >= FAR) => format!(
+            "That is {} times the target: it may run only if this estimate of its temporaries is as far too high.",
+            times.unwrap_or_default()
+        ),
         Some(missing) => format!(
             "The target is the memory less arguments and results, and is below zero: these alone are {} more than the \
              compiler counts on. On a GPU with unified memory it may run all the same.",

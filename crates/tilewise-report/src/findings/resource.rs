@@ -40,6 +40,12 @@ pub(super) fn words(resource: Resource) -> Words {
             JAX,
             "with jax.default_device(jax.devices('cpu')[0]):  # a needs to lie there\n    w, v = jnp.linalg.eigh(jax.device_put(a, jax.devices('cpu')[0]))",
         ),
+        Resource::CompileTime => Words::new(
+            "Pass the array that it is made of as an argument, or make it before the compiled function: what depends on no argument is computed by the \
+             compiler, on the host, and the result lies in the program",
+        )
+        .task("Pass the array that it is made of as an argument of the compiled function")
+        .code(JAX, "table = jnp.ones((500, 500, 500))  # outside of the compiled function\ny = jax.jit(f)(x, table)"),
         Resource::Quota => Words::new("Ask for a larger quota, or take fewer devices, or those of another zone or type"),
         _ => Words::new(
             "Send less in one message, such as sums in place of all values, parts or files; or raise the limit on both sides",
@@ -63,6 +69,12 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             )
         }
         Some(Resource::Workspace) => "cuSolver refused the size of its workspace.".to_owned(),
+        Some(Resource::CompileTime) => {
+            "Warning: XLA computes a constant as it compiles, which takes seconds.".to_owned()
+        }
+        Some(Resource::Protobuf) => {
+            "What is to be serialized exceeds 2 GiB, protobuf's limit for one message.".to_owned()
+        }
         Some(Resource::StaticTls) => "The block of thread-local variables for libraries is full.".to_owned(),
         _ => {
             let figure = |name| message.facts.number(name);
@@ -75,6 +87,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Resource::Scratch) => {
             "The limit is a constant of XLA's: neither the GPU's memory nor the pool's part changes it."
         }
+        Some(Resource::CompileTime) => "Nothing failed; a large result takes the host's memory, too.",
         Some(Resource::Workspace) => "No memory ran out: a count exceeds what the call takes.",
         Some(Resource::SharedMemory { .. }) => {
             "Its files lie in the host's memory, up to a limit: 64 MiB in a container, half of the memory elsewhere."

@@ -218,6 +218,11 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
              at one version may compile at the next",
         )
         .code(None, code::DUMP),
+        RunTimeFinding::FatalCheck => Words::new(
+            "Update the library that printed it, and look for the line among its issues; if it stays, report it with the lines before it and its \
+             stack trace: a check that fails is a defect of the library, or of what it was given",
+        )
+        .task("Update the library that printed it, and look for the line among its issues"),
         RunTimeFinding::SparseCores { size: needed } => Words::new(format!(
             "Divide the embedding tables between more devices, lower `max_ids_per_partition`, `max_unique_ids_per_partition` and \
              the batch, and widen tables of fewer than 8 columns, whose rows are padded to 32 bytes: the SparseCores need {} of \
@@ -437,6 +442,12 @@ fn server_room(server: Server, filled: Option<[f64; 2]>, percent: Option<u64>) -
 
 /// A check inside the compiler that failed.
 pub(super) fn check(message: &Message) -> [String; 2] {
+    if let Some(condition) = message.facts.text("ended") {
+        return [
+            format!("A check failed, which ends the process: {condition}."),
+            "That line says why the job ended, and it isn't about memory.".to_owned(),
+        ];
+    }
     let condition = message.facts.text("condition").map(|text| format!(": {text}")).unwrap_or_default();
     let place = message.facts.text("place").map(|place| format!(" ({place})")).unwrap_or_default();
     let is_of_layouts = condition.contains("layout") || place.contains("layout");

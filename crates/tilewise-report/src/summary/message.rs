@@ -134,7 +134,7 @@ const NO_MEMORY_RAN_OUT: &str = "Compile failed, no memory ran out.";
 fn is_of_compiler(message: &Message) -> bool {
     let is_refused =
         matches!(message.verdict(), OomVerdict::Mosaic | OomVerdict::HostPlacement | OomVerdict::CompilerCheck);
-    is_refused && message.form.level() == Level::Error
+    is_refused && message.form.level() == Level::Error && message.facts.text("ended").is_none()
 }
 
 /// Other messages of a text that are listed, at most.
@@ -229,6 +229,11 @@ fn headline(message: &Message, budget: &Budget) -> String {
     if message.form == Form::Other && message.entries.is_empty() {
         return "Something ran out: RESOURCE_EXHAUSTED, most often memory.".to_owned();
     }
+    if is_complaint(message) {
+        let grows = message.facts.text("grows").is_some();
+        return if grows { "Memory grows on a TPU, by the text's own words." } else { "Out of memory on a TPU." }
+            .to_owned();
+    }
     if message.form == Form::RunTime && message.used.is_none() && message.requirement.is_none() {
         return "A program or an array found no room, most likely.".to_owned();
     }
@@ -264,7 +269,16 @@ fn headline(message: &Message, budget: &Budget) -> String {
     format!("{words}.")
 }
 
+/// Whether a person's sentence alone tells that a TPU's memory ran out.
+fn is_complaint(message: &Message) -> bool {
+    message.form == Form::RunTime && message.is_retold && message.used.is_none() && message.limit.is_none()
+}
+
 fn verdict(message: &Message, budget: &Budget) -> String {
+    if is_complaint(message) {
+        return "The text has no figure: it doesn't tell whether the program is too large, or what was there before it."
+            .to_owned();
+    }
     let size = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), bytes);
     match message.verdict() {
         OomVerdict::Size | OomVerdict::Padding if message.memory_space.as_deref() == Some("host") => {

@@ -114,3 +114,19 @@ fn an_array_of_all_processes_is_made_of_their_parts() {
     assert!(task.starts_with("Make the array of each process's own part"), "{screen}");
     assert!(screen.contains("once for every process") && screen.contains("make_array_from_callback"), "{screen}");
 }
+
+#[test]
+fn sentences_without_an_error_are_answered() {
+    let grows = "GPU memory keeps increasing with each epoch, until the process dies.\nfor batch in loader:\n    state, loss = \
+                 train_step(state, batch)\n    losses.append(loss)";
+    let (task, screen) = first_change(grows);
+    assert_eq!(task, "Keep on the host what `losses` collects in a loop");
+    assert!(screen.starts_with("Memory grows on a GPU, by the text's own words."), "{screen}");
+    let (task, screen) = first_change("Why does my JAX program use so much memory on a TPU v3-8?");
+    assert!(task.starts_with("See what holds it") && screen.contains("has no error"), "{screen}");
+    let (_, screen) = first_change("With a longer sequence my training on TPU v4-8 runs out of memory.");
+    assert!(screen.starts_with("Out of memory on a TPU.") && !screen.contains("compiled"), "{screen}");
+    let far = "Can't reduce memory use below 2.93GiB (3146063872 bytes) by rematerialization; only reduced to 14.12GiB \
+               (15161425920 bytes)";
+    assert!(first_change(far).1.contains("4 times the target"));
+}

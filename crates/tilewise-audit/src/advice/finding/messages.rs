@@ -268,6 +268,8 @@ pub enum RunTimeFinding {
     OtherResource(Resource),
     /// A check inside the compiler failed.
     CompilerCheck,
+    /// A check ended the process, in a library or the runtime.
+    FatalCheck,
     /// SparseCores hold most of a shared memory.
     SparseCores {
         /// The size they need.
@@ -520,7 +522,11 @@ impl RunTimeFinding {
                 Change::Shard
             }
             Self::OptimizerState { .. } => Change::Shard,
-            Self::OtherResource(_) | Self::CoreHalt(_) | Self::CompilerCheck | Self::Unknown { .. } => Change::None,
+            Self::OtherResource(_)
+            | Self::CoreHalt(_)
+            | Self::CompilerCheck
+            | Self::FatalCheck
+            | Self::Unknown { .. } => Change::None,
         }
     }
 }

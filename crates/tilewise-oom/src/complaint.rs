@@ -1,0 +1,134 @@
+//! Sentences on memory by a person whose text has no error of it: `How can my model take less memory?`
+
+use crate::device::Device;
+use crate::error::{Error, last_error};
+use crate::facts::{Fact, FactValue};
+use crate::form::Form;
+use crate::job::grows_in_words;
+use crate::message::Message;
+use crate::prose;
+use crate::text::tail;
+
+/// Bytes of prose that are searched.
+const SEARCHED: usize = 256 << 10;
+
+const MEMORY: [&str; 6] = ["memory", " ram", "vram", "hbm", "oom", "leak"];
+
+/// Words on a memory that ran out.
+const RAN_OUT: [&str; 9] = [
+    "out of memory",
+    "out-of-memory",
+    "out of vram",
+    "out of ram",
+    "runs out",
+    "run out of",
+    "ran out of",
+    " oom",
+    "memory error",
+];
+
+/// Words of a question or a complaint on what a job takes.
+const TAKES: [&str; 20] = [
+    "so much",
+    "too much",
+    "more memory than",
+    "memory usage",
+    "memory use",
+    "memory consumption",
+    "memory footprint",
+    "memory requirement",
+    "reduce",
+    "lot of memory",
+    "huge",
+    "not freed",
+    "n't freed",
+    "not released",
+    "n't released",
+    "not free",
+    "n't free",
+    "leak",
+    "keeps increasing",
+    "keeps growing",
+];
+
+/// Words of people, of which a line of a log has none.
+const PEOPLES: [&str; 14] = [
+    " i ", "i'm ", "my ", " is ", " are ", " the ", " does ", "how ", "why ", " we ", " when ", " until ", " this ",
+    "doesn't",
+];
+
+const DENIALS: [&str; 8] = [
+    "no memory leak",
+    "no leak",
+    "not a memory",
+    "no oom",
+    "without oom",
+    "n't run out",
+    "not run out",
+    "memory is fine",
+];
+
+/// Words for the host's memory; a GPU's may be called RAM, too.
+const OF_HOST: [&str; 5] = [" ram", "cpu memory", "host memory", "system memory", "memory of the host"];
+
+/// A person's sentence on memory, in a text without an error: that it ran out, grows, or is more than was thought.
+pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
+    // Notation and programs are answered as what they are.
+    if text.contains("HloModule ") || text.contains(":T(") || Error::of(text).is_about_another() {
+        return None;
+    }
+    let text = tail(text, SEARCHED);
+    let lower = text.to_ascii_lowercase();
+    let has = |sentence: &str, known: &[&str]| {
+        let begun = format!(" {sentence}");
+        known.iter().any(|word| begun.contains(word))
+    };
+    let is_told = |sentence: &&str| has(sentence, &MEMORY) && has(sentence, &PEOPLES) && !has(sentence, &DENIALS);
+    let told = |known: &[&str]| prose::sentences(&lower).filter(is_told).find(|sentence| has(sentence, known));
+    let (failed, grows) = (told(&RAN_OUT), prose::sentences(&lower).find(|sentence| grows_in_words(sentence)));
+    let failed = failed.or(grows);
+    // An error of another kind is what ended the job.
+    let asked = || told(&TAKES).filter(|_| last_error(text).is_none());
+    let sentence = failed.or_else(asked)?;
+    let is_of_host = has(sentence, &OF_HOST) && !["gpu", "vram", "hbm"].iter().any(|name| sentence.contains(name));
+    let form = match device {
+        _ if failed.is_none() => Form::Told,
+        _ if is_of_host => Form::Host,
+        Device::Tpu => Form::RunTime,
+        Device::Gpu => Form::Gpu,
+        Device::Several | Device::Unnamed => Form::Device,
+    };
+    let written = lower.find(sentence).map(|at| text[at..at + sentence.len()].to_owned());
+    let mut message = Message { is_retold: true, quote: written, ..Message::new(form) };
+    let is_growth = failed.is_some() && failed == grows;
+    message.facts.0.extend(is_growth.then(|| Fact { name: "grows", value: FactValue::Text("told".to_owned()) }));
+    Some(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_complaints() {
+        let of = |text: &str| of(text, Device::of(text)).map(|message| message.form);
+        for (text, form) in [
+            ("Why does my JAX program take so much memory on a TPU?", Form::Told),
+            ("On my GPU this runs out of memory.", Form::Gpu),
+            ("It runs out of memory when the TPU compiles it.", Form::RunTime),
+            ("The RAM of the machine goes up with every step until it freezes.", Form::Host),
+            ("How can I reduce the memory usage of jax.hessian?", Form::Told),
+        ] {
+            assert_eq!(of(text), Some(form), "{text}");
+        }
+        for none in [
+            "step 10, memory usage 12.5 GiB",
+            "The loss is too high.",
+            "This isn't about memory: there is no leak.",
+            "memory usage of bf16[8,128]{1,0:T(8,128)} is the question",
+            "",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+}
