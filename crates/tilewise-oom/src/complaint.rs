@@ -52,9 +52,9 @@ const TAKES: [&str; 20] = [
 ];
 
 /// Words of people, of which a line of a log has none.
-const PEOPLES: [&str; 14] = [
-    " i ", "i'm ", "my ", " is ", " are ", " the ", " does ", "how ", "why ", " we ", " when ", " until ", " this ",
-    "doesn't",
+const PEOPLES: [&str; 16] = [
+    " causes ", " with ", " i ", "i'm ", "my ", " is ", " are ", " the ", " does ", "how ", "why ", " we ", " when ",
+    " until ", " this ", "doesn't",
 ];
 
 const DENIALS: [&str; 8] = [
@@ -69,7 +69,8 @@ const DENIALS: [&str; 8] = [
 ];
 
 /// Words for the host's memory; a GPU's may be called RAM, too.
-const OF_HOST: [&str; 5] = [" ram", "cpu memory", "host memory", "system memory", "memory of the host"];
+const OF_HOST: [&str; 7] =
+    [" ram", "xla:cpu", "on cpu", "cpu memory", "host memory", "system memory", "memory of the host"];
 
 /// A person's sentence on memory, in a text without an error: that it ran out, grows, or is more than was thought.
 pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
@@ -83,7 +84,10 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
         let begun = format!(" {sentence}");
         known.iter().any(|word| begun.contains(word))
     };
-    let is_told = |sentence: &&str| has(sentence, &MEMORY) && has(sentence, &PEOPLES) && !has(sentence, &DENIALS);
+    let is_told = |sentence: &&str| {
+        let is_said = has(sentence, &PEOPLES) || sentence.contains("resource_exhausted");
+        is_said && has(sentence, &MEMORY) && !has(sentence, &DENIALS)
+    };
     let told = |known: &[&str]| prose::sentences(&lower).filter(is_told).find(|sentence| has(sentence, known));
     let (failed, grows) = (told(&RAN_OUT), prose::sentences(&lower).find(|sentence| grows_in_words(sentence)));
     let failed = failed.or(grows);

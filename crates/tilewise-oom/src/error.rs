@@ -63,7 +63,7 @@ const OTHERS: [(&[&str], &str); 8] = [
          vocabulary or the classes of the model (`CUDA_LAUNCH_BLOCKING=1` shows the operation)",
     ),
     (
-        &["illegal memory access was encountered"],
+        &["illegal memory access was encountered", "CUDA_ERROR_ILLEGAL_ADDRESS"],
         "a CUDA kernel reached outside of its arrays, a defect of the kernel: take another version of the library, the last that worked \
          or the newest (`CUDA_LAUNCH_BLOCKING=1` shows the operation)",
     ),
@@ -98,7 +98,7 @@ impl Error {
         };
         let found = match () {
             () if text.trim().is_empty() => Found::Empty,
-            () if text.contains("HloModule ") => Found::Program,
+            () if other().is_none() && text.contains("HloModule ") => Found::Program,
             () => other()
                 .or_else(|| is_set_aside(text).then_some(Found::SetAside))
                 .or_else(|| is_undonated(text).then_some(Found::Undonated))
@@ -163,7 +163,7 @@ fn is_undonated(text: &str) -> bool {
 
 /// Whether `nvidia-smi` shows the share of a GPU in use that JAX sets aside, and the context beside it: `61690MiB / 81559MiB`.
 fn is_set_aside(text: &str) -> bool {
-    if is_share_told(text) {
+    if is_share_told(text) || is_share_of_all(text) {
         return true;
     }
     let number = |digits: &str| digits.parse::<u64>().ok().filter(|number| *number > 0);
@@ -199,6 +199,29 @@ fn is_share_told(text: &str) -> bool {
     used.into_iter().any(|used| (0.74..0.79).contains(&(used / all)))
 }
 
+/// Whether a text on JAX has three quarters in use of each of several cards: `8G/11G`, `18G/24G`.
+fn is_share_of_all(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    if !lower.contains("jax") || !lower.contains("gpu") {
+        return false;
+    }
+    let figure = |token: &str| {
+        let digits = token.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(token.len());
+        let number = token[..digits].parse::<f64>().ok()?;
+        ["g", "gb", "gib"].contains(&&token[digits..]).then_some(number)
+    };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    let pairs = lower.match_indices('/').filter_map(|(at, _)| {
+        let (before, behind) = (lower[..at].trim_end(), lower[at + 1..].trim_start());
+        let used = before.rsplit(|c| !is_part(c)).next()?;
+        let all = behind.split(|c| !is_part(c)).next()?;
+        Some([figure(used)?, figure(all)?])
+    });
+    // The figures are rounded to whole ones.
+    let shares: Vec<f64> = pairs.filter(|[used, all]| (used - all * 0.75).abs() <= 0.5).map(|[_, all]| all).collect();
+    shares.iter().any(|all| (all - shares[0]).abs() > 1.0)
+}
+
 impl std::error::Error for Error {}
 
 #[cfg(test)]
@@ -211,6 +234,9 @@ mod tests {
         assert!(of(61_690).to_string().starts_with("no memory ran out: JAX sets three quarters"));
         let old = Error::of("import jax\n!nvidia-smi\n| 10307MiB / 11441MiB |");
         assert!(old.is_about_another());
+        let cards = "jax uses 70% of any GPU's memory:\nRTX 2080 Ti: 8G/11G\nRTX 4090: 18G/24G\nA800: 60G/80G";
+        assert!(Error::of(cards).is_about_another());
+        assert!(!Error::of("jax on a GPU: 8G/11G and 8.2G/11G, 4G/24G, é/é").is_about_another());
         let told = "In Flax nvidia-smi shows 31.1GB in use on my A100-40GB. Is it normal?";
         assert!(Error::of(told).is_about_another());
         assert!(!Error::of(&told.replace("31.1", "12.5")).is_about_another());

@@ -55,7 +55,13 @@ impl Message {
         let mut messages = read_all(&text, is_log, device);
         messages.extend(killed::by_launcher(&text).filter(|_| messages.iter().all(is_no_error)));
         messages.extend(killed::in_prose(&text).filter(|_| messages.is_empty()));
-        messages.extend(complaint::of(&text, device).filter(|_| messages.is_empty()));
+        // `RESOURCE_EXHAUSTED: Out of memory`, without a word more.
+        let is_bare_status = |message: &Self| message.form == Form::Other && is_bare(message) && message.code.is_none();
+        if messages.iter().all(is_bare_status)
+            && let Some(complaint) = complaint::of(&text, device)
+        {
+            messages = vec![complaint];
+        }
         let (kernel, named) = (kernel_name::of(&text), Named::of(&text));
         let options = [KernelMemory::Vmem, KernelMemory::Smem, KernelMemory::Shared]
             .map(|memory| KernelOption::all(&text, kernel.as_deref(), memory));

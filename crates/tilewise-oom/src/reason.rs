@@ -84,6 +84,8 @@ pub enum Resource {
     MessageLength,
     /// Files that a process may open.
     Files,
+    /// Threads and processes that a user or a container may have.
+    Threads,
     /// Room on a disk.
     Disk,
     /// Shared memory of a container.
@@ -138,12 +140,15 @@ impl Message {
     pub fn resource(&self) -> Option<Resource> {
         let of_fact = [
             ("files", Resource::Files),
-            ("disk", Resource::Disk),
+            ("threads", Resource::Threads),
+            // A segment of shared memory is a file of a disk that is told as full.
             ("segment", Resource::SharedMemory { is_of_kubernetes: self.job.names.kubernetes }),
+            ("disk", Resource::Disk),
             ("quota", Resource::Quota),
             ("tls", Resource::StaticTls),
             ("scratch", Resource::Scratch),
             ("workspace", Resource::Workspace),
+            ("hlo", Resource::Protobuf),
             ("proto", Resource::Protobuf),
         ];
         let found = of_fact.into_iter().find_map(|(fact, resource)| self.facts.has(fact).then_some(resource));

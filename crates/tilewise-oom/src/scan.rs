@@ -34,7 +34,10 @@ const MOST: usize = 64;
 const LARGE: usize = 4 << 20;
 
 /// Parts of words: every wording of a compiler that opens a message has one, as a test checks.
-const SIGNS: [&str; 65] = [
+const SIGNS: [&str; 68] = [
+    "assertion failed",
+    "pthread_create",
+    "start new",
     "serialize",
     "Constant folding",
     "Check failed",

@@ -55,7 +55,9 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (_, OomVerdict::OtherResource) => {
             let finding = |resource| match resource {
                 // Constants make a program's text long.
-                Resource::Protobuf => RunTimeFinding::ClosedOver,
+                Resource::Protobuf if message.facts.text("proto").is_none_or(|name| name.contains("Hlo")) => {
+                    RunTimeFinding::ClosedOver
+                }
                 resource => RunTimeFinding::OtherResource(resource),
             };
             let other = |resource| new(Finding::RunTime(finding(resource)), Target::Process);

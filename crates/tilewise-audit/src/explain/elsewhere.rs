@@ -131,7 +131,11 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             Some(shape) => return vec![SmallerOperand { shape }],
             None => return vec![SmallerWorkspace, AnyAlgorithm],
         },
-        Form::GpuRetry if message.facts.get("pinned").is_some() => return vec![Pinned],
+        Form::GpuRetry if message.facts.get("pinned").is_some() => {
+            // More room only delays the end of a job that grows.
+            let growth = message.job.grows.then(|| HostGrowth(message.job.rise.clone()));
+            return growth.into_iter().chain([Pinned]).collect();
+        }
         Form::GpuRetry => return vec![NoFailure],
         Form::HostWarning => return vec![LargePart],
         Form::HostPool => {

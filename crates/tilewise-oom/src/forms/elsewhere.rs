@@ -1,4 +1,4 @@
-//! Machines without tiles, except GPUs: hosts, Tenstorrent devices; and resources other than memory.
+//! Machines without tiles, except GPUs: hosts, Tenstorrent devices; resources other than memory, and failed checks.
 
 use super::{Judged, Rule};
 use crate::form::Form;
@@ -73,8 +73,14 @@ pub(super) const RULES: &[Rule] = &[
             "Allocating {asked:bytes} exceeds the memory limit of {scratch:bytes}",
             "operation {workspace:name} … failed cuSolver invalid value",
             "Failed to serialize the {proto:name}",
+            "HloModuleProto exceeded maximum protobuf size of {hlo:name}",
             "(exceeded|exceeds) maximum protobuf size of {proto:name}",
             "Cannot serialize protocol buffer of type {proto:name}",
+            // gRPC: `proto_buffer_writer.h`
+            "assertion failed byte_count_ total_size_{proto:line}",
+            "Check failed {:colon} … Thread creation via {threads:line}",
+            "pthread_create failed for {threads:name}",
+            "can't start new {threads:name}",
             "Quota exceeded for {quota:name}",
             "exceeded quota {quota:name}",
             "cannot allocate memory in static {tls:name} block",
@@ -94,5 +100,13 @@ pub(super) const RULES: &[Rule] = &[
             "+allocated {allocated:bytes} free {free:bytes}[ largest free block {largest:bytes}]",
         ],
         ..Rule::new(Form::Tenstorrent, Error, Judged::Elsewhere(UntiledMachine::Tenstorrent), "gpu")
+    },
+    Rule {
+        opens: &[
+            "RET_CHECK failure {place:name}[ {condition:line}]",
+            // glog: a fatal line of the process that prints it
+            "Check failed {:colon} {ended:line}",
+        ],
+        ..Rule::new(Form::CompilerCheck, Error, Judged::As(OomVerdict::CompilerCheck), "compiler_check")
     },
 ];

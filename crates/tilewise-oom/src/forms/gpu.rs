@@ -73,6 +73,7 @@ pub(super) const RULES: &[Rule] = &[
             "~ran out of memory trying to allocate {used:size}",
             "MPS backend out of memory",
             "Failed to load in memory {loaded:name}",
+            "Failed to launch CUDA kernel {loaded:name} … CUDA_ERROR_OUT_OF_MEMORY",
             "Failed to allocate {used:bytes} for new constant",
             "failed initializing StreamExecutor for CUDA device ordinal {context:number} … CUDA_ERROR_OUT_OF_MEMORY",
             "Failed to instantiate [gpu|CUDA|HIP] {graph:name} CUDA_ERROR_OUT_OF_MEMORY",

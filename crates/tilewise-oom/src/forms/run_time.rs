@@ -37,12 +37,4 @@ pub(super) const RULES: &[Rule] = &[
         ],
         ..Rule::new(Form::CoreHalt, Error, Judged::As(OomVerdict::Unknown), "E0200")
     },
-    Rule {
-        opens: &[
-            "RET_CHECK failure {place:name}[ {condition:line}]",
-            // glog: a fatal line of the process that prints it
-            "Check failed {:colon} {ended:line}",
-        ],
-        ..Rule::new(Form::CompilerCheck, Error, Judged::As(OomVerdict::CompilerCheck), "compiler_check")
-    },
 ];

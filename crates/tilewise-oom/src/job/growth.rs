@@ -82,7 +82,15 @@ pub(crate) fn grows(log: &str) -> bool {
 /// Whether a sentence tells that memory grows as a job runs: `the RAM goes up with every iteration`.
 pub(crate) fn is_told(lower: &str) -> bool {
     const MEMORY: [&str; 5] = ["memory", "ram ", "vram", "rss", " mem "];
-    const GROWS: [&str; 10] = [
+    const GROWS: [&str; 18] = [
+        "grows rapidly",
+        "grows indefinitely",
+        "grows all the way",
+        "grows continuously",
+        "grows steadily",
+        "increases over time",
+        "increasing over time",
+        "increases steadily",
         "grows until",
         "leak",
         "goes up",
@@ -94,7 +102,11 @@ pub(crate) fn is_told(lower: &str) -> bool {
         "keeps rising",
         "grows with",
     ];
-    const TIME: [&str; 12] = [
+    const TIME: [&str; 16] = [
+        "rapidly",
+        "indefinitely",
+        "all the way",
+        "continuously",
         "every",
         "each step",
         "each iteration",

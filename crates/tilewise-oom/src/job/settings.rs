@@ -184,7 +184,9 @@ pub(super) fn sizes(text: &str) -> Vec<Setting> {
     const LEAST: u64 = 32;
     let is_other = |name: &str| is_of_passes(name) || OTHERS.iter().any(|other| name.contains(other));
     let is_size = |name: &str| name.contains('_') && name.len() > 4 && !is_other(name);
-    let all = only(named(text, is_size));
+    let all = named(text, is_size);
+    // Where one of them was changed, the others are no first guess.
+    let all = if all.iter().all(|(_, is_only)| *is_only) { only(all) } else { Vec::new() };
     all.into_iter().filter(|setting| setting.value >= LEAST && setting.name != setting.name.to_uppercase()).collect()
 }
 

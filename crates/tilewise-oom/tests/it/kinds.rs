@@ -563,6 +563,11 @@ fn limits_of_programs_that_are_no_memory() {
     ] {
         assert_eq!(parse(text).resource(), Some(Resource::Protobuf), "{text}");
     }
+    let threads = "F tensorflow/core/platform/default/env.cc:72] Check failed: ret == 0 (11 vs. 0)Thread creation via \
+                   pthread_create() failed.";
+    assert_eq!(parse(threads).resource(), Some(Resource::Threads));
+    let segment = "Error while creating shared memory segment /dev/shm/nccl-kXqNYh (size 9637888), error: No space left on device";
+    assert_eq!(parse(segment).resource(), Some(Resource::SharedMemory { is_of_kubernetes: false }));
     let alarm = "E slow_operation_alarm.cc:65] Constant folding an instruction is taking > 1s:\n\n  %reduce.8 = \
                  f64[200000,10]{1,0} reduce(%broadcast.2, %constant.3), dimensions={2}\n";
     let message = parse(alarm);

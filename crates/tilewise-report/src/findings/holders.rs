@@ -39,7 +39,7 @@ const OF_TORCH: Figures = Figures {
 
 const OF_TENSORFLOW: Figures = Figures {
     imports: "import tensorflow as tf",
-    print: "print(tf.config.experimental.get_memory_info('GPU:0'))",
+    print: "for d in tf.config.list_logical_devices('GPU') or tf.config.list_logical_devices('TPU'):\n    print(d.name, tf.config.experimental.get_memory_info(d.name))",
     arrays: "# much in use: tensors and models that Python keeps; drop what is done: tf.keras.backend.clear_session()",
     program: "# little in use: the step itself; fewer samples at once, or tf.recompute_grad around layers",
     pool: "",

@@ -314,7 +314,12 @@ pub(crate) fn only_looks(about: &Recommendation) -> bool {
 pub(crate) fn likely_cause(explanation: &Explanation, cause: &str) -> Option<String> {
     let first = explanation.advice.first().filter(|_| cause == elsewhere::NOT_TOLD)?;
     if matches!(&first.finding, Finding::Elsewhere(ElsewhereFinding::Holders(_))) {
-        let what = if explanation.message.used.is_some() { "the size of one request alone" } else { "no figure" };
+        let what = match &explanation.message {
+            message if message.used.is_some() => "the size of one request alone",
+            // A sentence may have figures.
+            message if message.is_retold => return Some("The text doesn't tell what holds the memory.".to_owned()),
+            _ => "no figure",
+        };
         return Some(format!("The text has {what}: it doesn't tell what holds the memory."));
     }
     let is_shown = match &first.finding {

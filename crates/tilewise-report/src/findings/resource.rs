@@ -11,6 +11,16 @@ pub(super) fn words(resource: Resource) -> Words {
     match resource {
         Resource::Files => Words::new("Raise the limit of open files, or close those that are done")
             .code(None, "ulimit -n 65536  # of a container: --ulimit nofile=65536"),
+        Resource::Threads => Words::new(
+            "Raise the limit of processes and threads, or start fewer: each process of a CPU-bound library starts a thread for each core, and many \
+             processes of a node together reach the limit of a user or a container",
+        )
+        .task("Raise the limit of threads, or start fewer processes")
+        .code(None, "ulimit -u; ulimit -u 65536  # of a container: --pids-limit=-1\nexport OMP_NUM_THREADS=4  # threads of each process"),
+        Resource::Protobuf => Words::new(
+            "Send it in parts: a data set as files that each worker reads, or an array some rows at a time, instead of one array in one message",
+        )
+        .task("Send it in parts: one message has at most 2 GiB"),
         Resource::Disk => Words::new("Free the disk, or write elsewhere; of a container, `/dev/shm` is one, too")
             .code(None, "df -h; df -h /dev/shm"),
         Resource::SharedMemory { is_of_kubernetes } => Words::new(
@@ -56,6 +66,7 @@ pub(super) fn words(resource: Resource) -> Words {
 
 pub(super) fn answer(message: &Message) -> [String; 2] {
     let headline = match message.resource() {
+        Some(Resource::Threads) => "The process, or its user, may start no more threads.".to_owned(),
         Some(Resource::Files) => "The process may open no more files.".to_owned(),
         Some(Resource::Disk) => "A disk is full.".to_owned(),
         Some(Resource::SharedMemory { .. }) => "Shared memory, the files in `/dev/shm`, is full.".to_owned(),

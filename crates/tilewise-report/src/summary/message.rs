@@ -276,8 +276,7 @@ fn is_complaint(message: &Message) -> bool {
 
 fn verdict(message: &Message, budget: &Budget) -> String {
     if is_complaint(message) {
-        return "The text has no figure: it doesn't tell whether the program is too large, or what was there before it."
-            .to_owned();
+        return "The text doesn't tell whether the program is too large, or what was there before it.".to_owned();
     }
     let size = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), bytes);
     match message.verdict() {

@@ -126,6 +126,13 @@ fn sentences_without_an_error_are_answered() {
     assert!(task.starts_with("See what holds it") && screen.contains("has no error"), "{screen}");
     let (_, screen) = first_change("With a longer sequence my training on TPU v4-8 runs out of memory.");
     assert!(screen.starts_with("Out of memory on a TPU.") && !screen.contains("compiled"), "{screen}");
+    let bare = "Systems of more than 5000 residues fail on 8 GPUs with JAX:\nRESOURCE_EXHAUSTED: Out of memory\n";
+    let (task, screen) = first_change(bare);
+    assert!(task.starts_with("See what holds it") && screen.starts_with("Out of memory on a GPU."), "{screen}");
+    let compiled = "Compiling with XLA:CPU causes OOM with unrolled for loop";
+    assert!(first_change(compiled).0.starts_with("Compile less"));
+    let changed = "--grid-x 768 --grid-z 64 works, --grid-x 3072 --grid-z 64:\nRan out of memory in memory space hbm. Used 215.17G of 31.25G hbm.";
+    assert!(!first_change(changed).0.contains("grid"), "{}", first_change(changed).0);
     let far = "Can't reduce memory use below 2.93GiB (3146063872 bytes) by rematerialization; only reduced to 14.12GiB \
                (15161425920 bytes)";
     assert!(first_change(far).1.contains("4 times the target"));
