@@ -51,10 +51,10 @@ const TAKES: [&str; 20] = [
     "keeps growing",
 ];
 
-/// Words of people, of which a line of a log has none.
-const PEOPLES: [&str; 16] = [
-    " causes ", " with ", " i ", "i'm ", "my ", " is ", " are ", " the ", " does ", "how ", "why ", " we ", " when ",
-    " until ", " this ", "doesn't",
+/// Words of people on their own jobs, of which a line of a log or of a document has none.
+const PEOPLES: [&str; 20] = [
+    " i ", "i'm ", " my ", " we ", " our ", " it ", " this ", " does ", "how ", "why ", " when ", " until ", "doesn't",
+    "can't", "cannot", "crash", " fails", " fail ", " causes ", "any way",
 ];
 
 const DENIALS: [&str; 8] = [
@@ -103,7 +103,7 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
         Device::Several | Device::Unnamed => Form::Device,
     };
     let written = lower.find(sentence).map(|at| text[at..at + sentence.len()].to_owned());
-    let mut message = Message { is_retold: true, quote: written, ..Message::new(form) };
+    let mut message = Message { is_retold: true, truncated: false, quote: written, ..Message::new(form) };
     let is_growth = failed.is_some() && failed == grows;
     message.facts.0.extend(is_growth.then(|| Fact { name: "grows", value: FactValue::Text("told".to_owned()) }));
     Some(message)
