@@ -22,8 +22,15 @@ export function firstOf(audit: Audit): HTMLElement | null {
     el("p", {}, el("strong", {}, audit.summary?.headline.verdict === "fits" ? "Smaller: " : "Change: ", prose(first.do)), " ", lead && el("span", {}, `${lead}, ${effect}`)),
     caveat && el("p", { class: "muted" }, prose(caveat)),
     edit ? el("p", { class: "muted" }, `${shortPath(edit.file)}:${edit.line}`) : place && el("p", { class: "muted" }, prose(`at ${place}`)),
-    edit ? el("pre", { class: "scroll", tabindex: "0" }, el("del", {}, `- ${edit.before}`), "\n", el("ins", {}, `+ ${edit.after}`)) : code({ code: plain ?? first.code, imports: plain ? null : first.imports }),
+    edit ? diff(edit) : code({ code: plain ?? first.code, imports: plain ? null : first.imports }),
   );
+}
+
+/// A line and what it becomes; a decorator comes above the line that stays.
+function diff({ before, after }: { before: string; after: string }): HTMLElement {
+  const [above, stays] = after.split("\n");
+  const lines = stays ? [el("ins", {}, `+ ${above}`), `\n  ${stays}`] : [el("del", {}, `- ${before}`), "\n", el("ins", {}, `+ ${after}`)];
+  return el("pre", { class: "scroll", tabindex: "0" }, ...lines);
 }
 
 /// The changes in full, in the order in which to try them, and those without a price; folded where none is needed.

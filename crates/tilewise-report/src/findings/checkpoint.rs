@@ -107,16 +107,14 @@ fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, Cow<'static, st
             ("hk.remat", "import haiku as hk", "ys, state = hk.dynamic_unroll(hk.remat(step), xs, state)")
         }
         (Library::Linen, is_checkpointed) => {
+            if !is_checkpointed {
+                return ("nn.remat", "import flax.linen as nn", linen_classes(finding.class.as_slice()).into());
+            }
             let class = finding.class.as_deref().unwrap_or("Step");
-            let (import, policy) = match is_checkpointed {
-                true => ("import flax.linen as nn\nimport jax", ", policy=jax.checkpoint_policies.nothing_saveable"),
-                false => ("import flax.linen as nn", ""),
-            };
-            // An assignment would make the class's name a local one where it is called.
             let code = format!(
-                "nn.scan(nn.remat({class}{policy}), …)  # in place of nn.scan({class}, …), with its options; of nn.RNN: nn.RNN(nn.remat({class})(…))"
+                "nn.scan(nn.remat({class}, policy=jax.checkpoint_policies.nothing_saveable), …)  # in place of its policy now"
             );
-            return ("nn.remat", import, code.into());
+            return ("nn.remat", "import flax.linen as nn\nimport jax", code.into());
         }
         (_, true) => (
             "jax.checkpoint",
@@ -151,15 +149,16 @@ pub(super) fn of_equal(count: usize, about: &Recommendation) -> Words {
     around_a_layer(words, about)
 }
 
-/// A checkpoint around each class of layers.
+/// A checkpoint on the call of classes. Around a class it would name the parameters anew: `CheckpointBlock_0`.
 fn linen_classes(classes: &[String]) -> String {
-    if classes.is_empty() {
-        return "Layer = nn.remat(Layer)  # the class of the layers".to_owned();
-    }
-    // An assignment would make the class's name a local one where layers are called.
-    let lines: Vec<String> =
-        classes.iter().map(|class| format!("nn.remat({class})(…)(x)  # in place of {class}(…)(x)")).collect();
-    lines.join("\n") + ", its name= as before; for a flag after x: nn.remat(…, static_argnums=(2,))"
+    let which = match classes {
+        [] => "the class of the layers".to_owned(),
+        [class] => format!("class {class}"),
+        classes => format!("the classes {}", classes.join(", ")),
+    };
+    format!(
+        "@nn.remat  # in {which}, above @nn.compact; for a flag after x: @functools.partial(nn.remat, static_argnums=(2,))"
+    )
 }
 
 pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Words {

@@ -27,7 +27,10 @@ pub(super) fn checkpointed(finding: &RepeatedLayers, line: &str) -> Option<Strin
     let Call { at, callee, given } = call;
     let (before, behind) = (&line[..at], &line[at + callee.len()..]);
     let after = match finding.library {
-        Library::Linen => format!("nn.remat({callee}){behind}"),
+        // Flax names parameters after the class, which is another one then, unless the call or an attribute names them.
+        Library::Linen if given.contains("name=") || before.trim_start().starts_with("self.") => {
+            format!("nn.remat({callee}){behind}")
+        }
         Library::Equinox => format!("eqx.filter_checkpoint({callee}){behind}"),
         Library::Haiku => format!("hk.remat({callee}){behind}"),
         // It takes the module as an argument.

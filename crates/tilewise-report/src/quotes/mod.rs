@@ -1,6 +1,7 @@
 //! Lines of the reader's own source, and their edits.
 
 mod layer_call;
+mod linen;
 
 use crate::findings::{Jitted, TakenGradient, gradient_in_parts, is_name, jitted};
 use serde::Serialize;
@@ -54,8 +55,15 @@ pub struct LineEdit {
     pub line: u32,
     /// The line now.
     pub before: String,
-    /// The line after the change.
+    /// The line after the change, perhaps behind a new one.
     pub after: String,
+}
+
+impl LineEdit {
+    /// The new line, where it comes above the old one, which stays.
+    pub(crate) fn above(&self) -> Option<&str> {
+        self.after.strip_suffix(&*self.before)?.strip_suffix('\n')
+    }
 }
 
 impl Quotes {
@@ -144,10 +152,16 @@ impl Quotes {
 
     /// The edit that makes a change, if it is one line and exactly one line qualifies.
     pub(crate) fn edit(&self, about: &Recommendation) -> Option<LineEdit> {
-        if let Finding::KeptByLoop(finding) = &about.finding
-            && let Some(edit) = self.of_loop(finding, about)
-        {
-            return Some(edit);
+        if let Finding::KeptByLoop(finding) = &about.finding {
+            let edit = self.of_loop(finding, about).or_else(|| match finding {
+                KeptByLoop { library: Library::Linen, is_checkpointed: false, class: Some(class), .. } => {
+                    linen::decorated(self, class, "")
+                }
+                _ => None,
+            });
+            if edit.is_some() {
+                return edit;
+            }
         }
         if let Finding::MappedCall(MappedCall { line, at_once, has_gradient, .. }) = &about.finding {
             let before = self.of(&line.file, line.line)?;
@@ -158,8 +172,13 @@ impl Quotes {
         if let (Finding::RepeatedLayers(finding), Some(edited)) = (&about.finding, &about.edited) {
             let (file, line) = (&edited.line.file, edited.line.line);
             let before = self.of(file, line).filter(|before| before.chars().count() < LONGEST_LINE)?;
-            let after = layer_call::checkpointed(finding, &before)?;
-            return Some(LineEdit { file: file.clone(), line, before, after });
+            return match (layer_call::checkpointed(finding, &before), &finding.layers.classes[..]) {
+                (Some(after), _) => Some(LineEdit { file: file.clone(), line, before, after }),
+                (None, [class]) if finding.library == Library::Linen && !finding.is_checkpointed => {
+                    linen::decorated(self, class, &before)
+                }
+                _ => None,
+            };
         }
         let edited = |line: &str, next: &str| match &about.finding {
             Finding::UndonatedState(finding) => donated(finding, line, next),
@@ -369,8 +388,7 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Optio
     let function = || about.array.as_ref()?.source.as_ref()?.function.as_deref()?.rsplit('.').next();
     let (call, checkpoint, step) = match finding.library {
         Library::Haiku => ("dynamic_unroll(", "hk.remat", function()?),
-        Library::Linen => ("nn.scan(", "nn.remat", finding.class.as_deref()?),
-        Library::Nnx | Library::Equinox => return None,
+        Library::Linen | Library::Nnx | Library::Equinox => return None,
         _ => (SCAN, "jax.checkpoint", function()?),
     };
     let (before, behind) = line.split_once(&format!("{call}{step}"))?;

@@ -385,12 +385,16 @@ fn count(lines: &[u8]) -> usize {
     lines.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// `106 - step = jax.jit(step)` and under it the new line, to be copied.
+/// `106 - step = jax.jit(step)` and under it what it becomes, to be copied.
 fn write_edit(edit: &LineEdit, indent: &str, out: &mut dyn Write) -> io::Result<()> {
     let place = format!("{}:{}", file_name(&edit.file), edit.line);
     writeln!(out, "{indent}{}", styled(FAINT, visible(&place)))?;
-    writeln!(out, "{indent}  - {}", visible(&edit.before))?;
-    writeln!(out, "{indent}  + {}", styled(STRONG, visible(&edit.after)))
+    let new = |line: &str| format!("{indent}  + {}", styled(STRONG, visible(line)));
+    // A decorator comes above the line that stays.
+    if let Some(above) = edit.above() {
+        return writeln!(out, "{}\n{indent}    {}", new(above), visible(&edit.before));
+    }
+    writeln!(out, "{indent}  - {}\n{}", visible(&edit.before), new(&edit.after))
 }
 
 /// A text, and under each figure that was read a mark.
