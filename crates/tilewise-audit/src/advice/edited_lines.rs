@@ -61,7 +61,7 @@ pub(super) fn edited_lines(
         }
         Finding::MappedCall(found) => Some(alone(found.line.clone())),
         Finding::Blocks(found) if found.are_directions => directions(program).map(alone),
-        finding if is_rewrite(finding) => taken_apart(program, proposal),
+        finding if is_rewrite(finding) => taken_apart(program, proposal).ok().flatten(),
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
         Finding::UndonatedState(_) | Finding::LargeDimension(_) => function(program, stacks).map(alone),
         _ => None,

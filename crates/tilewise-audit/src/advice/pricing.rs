@@ -11,7 +11,7 @@ use super::{
     recommendation::Recommendation,
     rule::{Proposal, Rule},
     rules::{divided, narrowed, scores_of},
-    taken_apart::is_joined_in_a_call,
+    taken_apart::is_joined,
 };
 use crate::program::{is_name, name, root};
 use foldhash::HashMap;
@@ -41,7 +41,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
     };
     let least = program.total_bytes / WORTHWHILE;
     let mut proposals = proposals;
-    proposals.retain(|proposal| !is_joined_in_a_call(program, proposal));
+    proposals.retain(|proposal| !is_joined(program, proposal));
     if proposals.iter().any(is_of_whole_batch) {
         proposals.retain(|proposal| !is_of_rows(proposal));
     } else if proposals.iter().any(is_of_rows) {

@@ -2,6 +2,7 @@
 
 use super::advice::{MIB, advice, code, kind, sentence};
 use tilewise_audit::recommendation::{Saving, finding::Finding};
+use tilewise_testing::programs;
 
 /// 1024 samples with 16384 features each, of which `lines` make the result, `out`.
 pub(crate) fn program(lines: &str, out: &str) -> String {
@@ -49,6 +50,17 @@ fn samples_that_stay_apart_are_taken_in_parts() {
                  f32[256,16384]{1,0:T(8,128)} add(w.1, d)";
     let said = first(&program(lines, "f32[256,16384]")).expect("parts");
     assert!(said.contains("in parts, up to where their results are added up"), "{said}");
+}
+
+/// A solver's turn applies an operator to each frame, and sums over all: the operator's line can be taken in blocks, the solver's can't.
+#[test]
+fn lines_that_a_solver_calls_are_taken_in_blocks() {
+    let text = tilewise_hlo::read_text(programs::path("sense_cg.v6e.hlo.gz")).expect("a text");
+    let found = advice(&text);
+    let blocks = found.iter().find(|piece| matches!(piece.finding, Finding::Blocks(_))).expect("blocks");
+    let edited = blocks.edited.as_ref().expect("lines");
+    // `return adjoint(forward(x, …), …) + lam * x` and `b = adjoint(kspace, maps, mask)`
+    assert_eq!((edited.line.line, &edited.more[..], edited.line.function.as_deref()), (13, &[30][..], None));
 }
 
 /// As the compiler keeps predicates: eight samples of a small batch in a byte, taken out again where they are read.

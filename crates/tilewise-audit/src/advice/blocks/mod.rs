@@ -8,7 +8,7 @@ use super::{
     finding::{Blocks, Finding},
     program::{LiveArray, ProgramModel},
     rule::Proposal,
-    taken_apart::is_joined_in_a_call,
+    taken_apart::is_joined,
 };
 use crate::program::{
     Carry, SourceLine, bounds, elements, is_backward, is_of_directions, name, op_name, ranks_rows, scores, source_line,
@@ -110,7 +110,7 @@ fn blocks_in<'m>(
         let dimension = region.dimensions(&at, leaf).next()?;
         let in_blocks = twins.iter().zip(&apart).filter_map(|(twin, area)| in_blocks(area.as_ref()?, twin, dimension));
         let proposal = proposal.at_most(in_blocks.flatten().collect::<Vec<_>>());
-        if is_joined_in_a_call(program, &proposal) {
+        if is_joined(program, &proposal) {
             return None;
         }
         let has_name = matches!(&proposal.finding, Finding::Blocks(Blocks { of: Some(_), .. }));
