@@ -101,6 +101,8 @@ pub(crate) struct ProgramModel<'m> {
     pub(crate) library: Library,
     pub(crate) plan: &'m MemoryPlan,
     planner: &'m Planner,
+    /// The buffers of arguments' real and imaginary parts, or lower and upper words, each with its argument's.
+    halves: Vec<[usize; 2]>,
     /// The program's totals with changes that were priced before: each is a plan of its own.
     totals: RefCell<HashMap<BufferChanges, u64>>,
 }
@@ -141,6 +143,8 @@ impl<'m> ProgramModel<'m> {
         for value in plan.spaces.iter().flat_map(|space| &space.values) {
             buffers.entry(value.instruction).or_insert(value.buffer);
         }
+        let halves = halves_of_arguments(module);
+        let halves = halves.filter_map(|[half, of]| Some([*buffers.get(&half)?, *buffers.get(&of)?])).collect();
         Some(Self {
             module,
             generation: planned.machine.generation().unwrap_or(tpu::Generation::V5e),
@@ -158,6 +162,7 @@ impl<'m> ProgramModel<'m> {
             library: library(module),
             plan,
             planner: planned.planner.as_ref()?,
+            halves,
             totals: RefCell::default(),
         })
     }
@@ -223,7 +228,7 @@ impl<'m> ProgramModel<'m> {
 
     /// The program's total with all these changes.
     pub(crate) fn total_with<'a>(&self, changes: impl IntoIterator<Item = &'a BufferChanges>) -> u64 {
-        let all = together(changes);
+        let all = self.possible(together(changes));
         if all == BufferChanges::default() {
             return self.total_bytes;
         }
@@ -236,8 +241,19 @@ impl<'m> ProgramModel<'m> {
         total
     }
 
+    /// Changes without those of arguments' halves: the compiler takes an argument apart as a whole, before what reads it in parts.
+    fn possible(&self, mut all: BufferChanges) -> BufferChanges {
+        for [half, of] in &self.halves {
+            if !all.at_most.contains_key(of) {
+                all.at_most.remove(half);
+            }
+        }
+        all
+    }
+
     /// The program's plan with these buffer sizes.
-    pub(crate) fn plan_with(&self, all: &BufferChanges) -> Option<MemoryPlan> {
+    pub(crate) fn plan_with(&self, all: BufferChanges) -> Option<MemoryPlan> {
+        let all = self.possible(all);
         self.planner.plan_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes)).ok()
     }
 
@@ -320,6 +336,17 @@ fn library(module: &Module) -> Library {
     let text = module.source();
     let libraries = [("equinox/_jit.py", Library::Equinox), ("flax/nnx/transforms/compilation.py", Library::Nnx)];
     libraries.into_iter().find(|(sign, _)| text.contains(sign)).map_or(Library::Jax, |(_, library)| library)
+}
+
+/// The instructions that make the real and imaginary parts of complex arguments, or the words of 64-bit ones, each with its
+/// argument, by their indices.
+fn halves_of_arguments(module: &Module) -> impl Iterator<Item = [usize; 2]> {
+    let of_entry = module.entry().into_iter().flat_map(|entry| entry.instructions());
+    of_entry.filter_map(|at| {
+        let is_half = at.opcode() == Opcode::CustomCall && at.custom_call_target()?.starts_with("X64Split");
+        let of = at.operands().next()?.instruction().filter(|of| is_half && of.opcode() == Opcode::Parameter)?;
+        Some([at.index(), of.index()])
+    })
 }
 
 /// Merges changes; the smaller of two upper bounds counts.

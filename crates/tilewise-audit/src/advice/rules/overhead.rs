@@ -25,7 +25,7 @@ pub(super) fn freed(
 ) -> u64 {
     let in_parts: HashSet<usize> = buffers.iter().map(|(buffer, _)| *buffer).collect();
     let changes = BufferChanges { at_most: buffers.iter().copied().collect(), ..BufferChanges::default() };
-    let Some(plan) = program.plan_with(&changes) else { return 0 };
+    let Some(plan) = program.plan_with(changes) else { return 0 };
     let are_summed = matches!(gradients, GradientSums::Summed | GradientSums::OfEach);
     let sums = if are_summed { sums(program, &plan) } else { 0 };
     let same = same_for_all(program, split, &plan, &in_parts);
