@@ -3,16 +3,16 @@
 
 use super::{
     call_stacks::{Calls, calls, innermost, is_shared, shared, shared_by},
-    finding::{Finding, GradientSums},
+    finding::{Finding, GradientSums, RowOperation, RowsOfFew},
     program::ProgramModel,
     recommendation::EditedLines,
     rule::Proposal,
     taken_apart::taken_apart,
 };
-use crate::program::{SourceLine, is_installed, is_of_directions, op_name};
+use crate::program::{SourceLine, bounds, is_installed, is_of_directions, op_name, source_line, with_fused};
 use foldhash::HashMap;
 use std::{cell::OnceCell, collections::BTreeMap};
-use tilewise_hlo::{Instruction, Module, SourceLocation};
+use tilewise_hlo::{Instruction, Module, Opcode, SourceLocation};
 
 /// About the number of call stacks of a program to compare.
 const LOOKED_AT: usize = 1024;
@@ -60,12 +60,39 @@ pub(super) fn edited_lines(
             found.layers.call.clone().filter(|call| shared_by_all(stacks).as_ref() != Some(call)).map(alone)
         }
         Finding::MappedCall(found) => Some(alone(found.line.clone())),
+        Finding::RowsOfFew(RowsOfFew { operation: RowOperation::Product { rows, columns }, .. }) => {
+            products(program, proposal, [*rows, *columns])
+        }
         Finding::Blocks(found) if found.are_directions => directions(program).map(alone),
         finding if is_rewrite(finding) => taken_apart(program, proposal).ok().flatten(),
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
         Finding::UndonatedState(_) | Finding::LargeDimension(_) => function(program, stacks).map(alone),
         _ => None,
     }
+}
+
+/// The lines of all products of small matrices whose arrays change; `None` if there are too many, or in several files.
+fn products(program: &ProgramModel<'_>, proposal: &Proposal, matrix: [u64; 2]) -> Option<EditedLines> {
+    /// More lines are a program of their own.
+    const MOST: usize = 12;
+    let is_product = |at: &Instruction<'_>| {
+        let is_small = || bounds(at).is_some_and(|bounds| matrix.iter().all(|size| bounds.contains(size)));
+        matches!(at.opcode(), Opcode::Dot | Opcode::Convolution) && is_small()
+    };
+    let changed = program.temporaries().filter(|array| proposal.buffers.at_most.contains_key(&array.buffer));
+    let of_products = changed.flat_map(|array| with_fused(array.instruction)).filter(is_product);
+    let mut lines: Vec<SourceLine> = of_products.filter_map(|at| source_line(&at)).collect();
+    lines.sort_by(|one, other| one.place().cmp(&other.place()));
+    lines.dedup_by(|one, other| one.place() == other.place());
+    let (line, more) = lines.split_first().filter(|(_, more)| (1..MOST).contains(&more.len()))?;
+    let is_one = |by: fn(&SourceLine) -> Option<&str>| more.iter().all(|other| by(other) == by(line));
+    let function = line.function.clone().filter(|_| is_one(|line| line.function.as_deref()));
+    is_one(|line| Some(&line.file)).then(|| EditedLines {
+        line: SourceLine { function, ..line.clone() },
+        more: more.iter().map(|line| line.line).collect(),
+        around: Vec::new(),
+        loss: None,
+    })
 }
 
 /// The innermost line that all derivatives along directions share.

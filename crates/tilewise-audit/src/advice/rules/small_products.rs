@@ -100,6 +100,22 @@ ENTRY main {
         })
     }
 
+    /// Whichever product makes the array that is told, each of them is to be written elementwise.
+    #[test]
+    fn lines_of_all_products() {
+        let product = "  c = f32[65536,3,3]{2,1,0:T(4,128)} dot(a, a), lhs_batch_dims";
+        let second = "  b = f32[65536,3,3]{2,1,0:T(4,128)} dot(a, a), lhs_batch_dims={0}, rhs_batch_dims={0}, \
+                      lhs_contracting_dims={2}, rhs_contracting_dims={1}, metadata={op_name=\"jit(f)/dot_general\" \
+                      source_file=\"links.py\" source_line=9}\n  c = f32[65536,3,3]{2,1,0:T(4,128)} dot(a, b), lhs_batch_dims";
+        let program = Program::parse(LINKS.replace(product, second)).expect("a module");
+        let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(64 << 20).run();
+        let edited = report.advice().iter().find_map(|one| match &one.finding {
+            Finding::RowsOfFew(few) if matches!(few.operation, RowOperation::Product { .. }) => one.edited.clone(),
+            _ => None,
+        });
+        assert_eq!(edited.map(|edited| (edited.line.line, edited.more)), Some((7, vec![9])));
+    }
+
     #[test]
     fn matrices_that_are_multiplied() {
         let few = products(LINKS).expect("a product");
