@@ -197,9 +197,19 @@ impl<'f> Facts<'f> {
             let rows = |dimension: &usize| axes.of_dimension(&table, 0, *dimension).iter().copied();
             let rows: Vec<AxisId> = dimensions.indexed.iter().flat_map(rows).collect();
             if !rows.is_empty() && rows.iter().all(|axis| self.of_weights.contains_key(axis)) {
+                let size = |axis: &AxisId| axes.all()[*axis].size;
+                let all = rows.iter().map(size).fold(1, u64::saturating_mul);
                 self.tables.insert(rows);
-                let rank = axes.of_array(&at, 0).count();
-                let places = dimensions.batch(rank);
+                let places = dimensions.batch(axes.of_array(&at, 0).count());
+                let looked = places.iter().flat_map(|(at_result, _)| axes.of_dimension(&at, 0, *at_result));
+                let mut counts = looked.scan(1_u64, |count, axis| {
+                    *count = count.saturating_mul(size(axis));
+                    Some(*count)
+                });
+                // As many rows as the table has look up others of it: neighbours, not words.
+                if counts.any(|count| count == all) {
+                    continue;
+                }
                 self.looked_up.extend(places.iter().flat_map(|(at_result, _)| axes.of_dimension(&at, 0, *at_result)));
             }
         }
@@ -414,6 +424,9 @@ ENTRY main {
             "  order = s32[16,1024] sort(ids), dimensions={0}, to_apply=add, metadata={op_name=\"jit(f)/sort\"}\n  rows = ",
         );
         assert_eq!(named(&sorted, "logits")[0].1, AxisName::Dimension("batch['ids']".into(), 0));
+        // As many rows as the table has look up neighbours.
+        let neighbours = MODEL.replace("5000", "16");
+        assert_eq!(named(&neighbours, "scores")[1].1, AxisName::Dimension("batch['ids']".into(), 1));
         // An axis without products may be anything.
         let plain = "ENTRY main {\n  x = f32[16,1024] parameter(0), metadata={op_name=\"x\"}\n  ROOT y = f32[16,1024] tanh(x)\n}";
         let names = [0, 1].map(|at| (at, AxisName::Dimension("x".into(), at), [16, 1024][at]));
