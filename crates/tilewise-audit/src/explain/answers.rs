@@ -77,7 +77,7 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (Form::BufferAssignment, OomVerdict::Fits) => vec![new(Finding::BufferAssignment, Target::Process)],
         (_, OomVerdict::Fits) => Vec::new(),
         (_, OomVerdict::NotTpu) if message.cause() == Some(OomVerdict::Arguments) && is_gpu(listing) => {
-            let results = results(message).map(|finding| new(finding, Target::Result));
+            let results = results(message).map(|(finding, freed)| new(finding, Target::Result).saving(freed));
             let told = |product: &Product| product.is_of_records() || product.is_square();
             let whole = message.product.clone().filter(told).map(WholeArray::Product);
             // A request for nearly as much as arguments and results together is for a result, and no argument is as large.
@@ -90,7 +90,7 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
             whole.into_iter().chain(results).chain(replicated).collect()
         }
         (_, OomVerdict::NotTpu) => {
-            let results = results(message).map(|finding| new(finding, Target::Result));
+            let results = results(message).map(|(finding, freed)| new(finding, Target::Result).saving(freed));
             let findings = elsewhere::findings(listing).into_iter().map(|(finding, target)| new(finding, target));
             results.into_iter().chain(findings).collect()
         }
@@ -98,10 +98,13 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
     })
 }
 
-/// The finding that the results take more than all else, or, of a program that is too large by itself, more than a third.
-fn results(message: &Message) -> Option<Finding> {
-    let parts = if message.cause() == Some(OomVerdict::Size) { 3 } else { 2 };
-    advice::results(&message.budget(), parts).map(Finding::Memory)
+/// The finding that the results take more than all else, or, of a program that is too large by itself, more than a third; and the
+/// bytes of those that can lie in donated arguments.
+fn results(message: &Message) -> Option<(Finding, Saving)> {
+    let (parts, budget) = (if message.cause() == Some(OomVerdict::Size) { 3 } else { 2 }, message.budget());
+    let finding = advice::results(&budget, parts)?;
+    let freed = budget.output_bytes?.min(budget.argument_bytes?);
+    Some((Finding::Memory(finding), Saving::AtMost(freed)))
 }
 
 fn replicated(message: &Message) -> ReplicatedArray {

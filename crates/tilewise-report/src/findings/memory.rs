@@ -389,7 +389,8 @@ fn arguments(finding: &MemoryFinding, about: &Recommendation) -> Words {
                  def divided(a):  # along the longest dimension that the devices share evenly
     even = [d for d in range(a.ndim) if a.shape[d] % {all} == 0]
     at = max(even, key=lambda d: a.shape[d], default=None)
-    return jax.device_put(a, NamedSharding(mesh, PartitionSpec(*('x' if d == at else None for d in range(a.ndim)))))\
+    spec = jax.sharding.PartitionSpec(*('x' if d == at else None for d in range(a.ndim)))
+    return jax.device_put(a, jax.sharding.NamedSharding(mesh, spec))\
                  {}",
                 divided.concat()
             ),

@@ -229,7 +229,7 @@ pub(super) fn sentence(message: &Message) -> String {
         Reason::Workers => "The node's workers fill it together, and Ray ended one of them.",
         Reason::Results => "The results found no room beside what was there before, of this process or another.",
         Reason::Fragmentation | Reason::Bank(Some(OomVerdict::Fragmentation)) => "Enough is free, but not in one piece.",
-        Reason::Arguments => "Arguments and results alone exceed what the scheduler may use.",
+        Reason::Arguments => "Arguments and results alone exceed the memory that XLA plans with.",
         Reason::Size => return too_large(message),
         Reason::MostlyFree => {
             "Most of the pool is free: the request, which the text lacks, is larger than the largest free piece."

@@ -60,10 +60,10 @@ pub(super) fn words(array: &WholeArray, about: &Recommendation) -> Words {
             let (count, size) = (grouped(product.factors[0]), grouped(product.element_bytes));
             let named = product.names.iter().flatten().next().map(|name| format!(" (`{name}`)")).unwrap_or_default();
             Words::new(format!(
-                "Set aside fewer than {count} at once: the request is that number of the text times {size} bytes, as of a buffer of samples or \
-                 of a table, whatever the batch"
+                "Keep fewer than {count} on the device at once: the request is that number of the text times {size} bytes, as of a buffer of samples \
+                 or of a table, whatever the batch. For as many, run in pieces, and move each piece's to the host before the next"
             ))
-            .task(format!("Set aside fewer than {count}{named}: each takes {size} bytes"))
+            .task(format!("Keep fewer than {count}{named} on the device, in pieces: each takes {size} bytes"))
         }
         WholeArray::Product(product) if named(product).is_some() => {
             let (name, size) = named(product).unwrap_or_default();

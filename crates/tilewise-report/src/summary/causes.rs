@@ -186,7 +186,7 @@ impl PeakCause {
 
 fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
     let count = group.count;
-    let shape = shape(largest, None);
+    let shape = shape(largest, group.meaning == Meaning::HeldTwice);
     let sizes = |row: &PeakRow| {
         let sizes = row.named_dimensions().into_iter().map(|(_, size)| size);
         (row.shape.element_type(), sizes.collect::<Vec<_>>())
@@ -201,11 +201,11 @@ fn sentence(group: &PeakGroup<'_>, largest: &PeakRow) -> String {
     let of_arguments = |what: &str| match (count, arguments()) {
         (1, _) => {
             let name = largest.op_name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
-            format!("{what}{name}: {}", self::shape(largest, largest.op_name.as_deref()))
+            format!("{what}{name}: {}", self::shape(largest, true))
         }
         (_, names) if names.is_empty() => format!("{what}: {count} arrays, {each}{shape}"),
         (_, names) => {
-            format!("{what}: {count} arrays of {names}, {each}{}", self::shape(largest, largest.op_name.as_deref()))
+            format!("{what}: {count} arrays of {names}, {each}{}", self::shape(largest, true))
         }
     };
     let is_nearly_all = largest.count == 1 && largest.bytes / 9 >= group.bytes / 10;
@@ -299,9 +299,9 @@ fn repeated(group: &PeakGroup<'_>) -> Option<String> {
     (2 * alike > group.rows.len()).then(|| counted(Some(&first.1), first.0))
 }
 
-/// `512 steps × 1,024 samples × 32,000 words, f32`; rows of the argument that it is, `own`, are only counted.
-fn shape(row: &PeakRow, own: Option<&str>) -> String {
-    let is_own = |name: &AxisName| matches!(name, AxisName::Dimension(argument, _) if Some(&**argument) == own);
+/// `512 steps × 1,024 samples × 32,000 words, f32`; of an argument, which a reader knows, the rows are only counted.
+fn shape(row: &PeakRow, is_argument: bool) -> String {
+    let is_own = |name: &AxisName| is_argument && matches!(name, AxisName::Dimension(..));
     // An array's rows are its first dimension.
     let is_inner = |name: &AxisName, at: usize| at > 0 && matches!(name, AxisName::Dimension(..));
     let told = |at: usize, name: Option<&'_ AxisName>, size| {

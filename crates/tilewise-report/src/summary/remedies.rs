@@ -22,6 +22,10 @@ fn is_of_pairs(group: &PeakGroup<'_>) -> bool {
 /// The remedy that keeps every value: parts of what is made and used once.
 const IN_PARTS: &str = "Make these arrays in parts, and use each part before the next is made";
 
+/// The remedy for what a loop stacks up for the gradient, where the loop may be a library's.
+const OF_STEPS: &str = "Keep less of the loop's steps for the gradient: `jax.checkpoint` around its step, or an option of the library whose loop it \
+                        is, such as an adjoint that recomputes";
+
 /// The task that makes the arrays of a group take less, in the imperative; `None` for arrays that are held twice, whose changes
 /// have a price. What changes results stands last, and says so.
 pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static str> {
@@ -86,6 +90,7 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
         }
         Purpose::CopyOfArgument => "Pass the arguments as their readers want them",
         Purpose::Workspace => "Choose another algorithm, or give the library's routine less at once",
+        Purpose::Intermediate | Purpose::LoopCarry if is_stacked(group) && report.has_gradient() => OF_STEPS,
         Purpose::LoopCarry if is_stacked(group) => {
             "Stack less of each of the loop's steps, or run fewer steps at a time"
         }
