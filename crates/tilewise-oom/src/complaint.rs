@@ -7,10 +7,9 @@ use crate::form::Form;
 use crate::job::grows_in_words;
 use crate::message::Message;
 use crate::prose;
-use crate::text::tail;
 
-/// Bytes of prose that are searched.
-const SEARCHED: usize = 256 << 10;
+/// Bytes of the longest post: longer texts are documents and logs.
+const LONGEST: usize = 16 << 10;
 
 const MEMORY: [&str; 6] = ["memory", " ram", "vram", "hbm", "oom", "leak"];
 
@@ -75,10 +74,10 @@ const OF_HOST: [&str; 7] =
 /// A person's sentence on memory, in a text without an error: that it ran out, grows, or is more than was thought.
 pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
     // Notation and programs are answered as what they are.
-    if text.contains("HloModule ") || text.contains(":T(") || Error::of(text).is_about_another() {
+    if text.len() > LONGEST || text.contains("HloModule ") || text.contains(":T(") || Error::of(text).is_about_another()
+    {
         return None;
     }
-    let text = tail(text, SEARCHED);
     let lower = text.to_ascii_lowercase();
     let has = |sentence: &str, known: &[&str]| {
         let begun = format!(" {sentence}");
@@ -129,6 +128,7 @@ mod tests {
             "step 10, memory usage 12.5 GiB",
             "The loss is too high.",
             "This isn't about memory: there is no leak.",
+            &"My job runs out of memory. ".repeat(1000),
             "memory usage of bf16[8,128]{1,0:T(8,128)} is the question",
             "",
         ] {
