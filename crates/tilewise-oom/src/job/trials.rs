@@ -134,8 +134,8 @@ fn is_of_one(sentence: &str) -> bool {
         let behind = words.get(next).map_or("", |(_, end)| &sentence[*end..]);
         // A counter of batches has no word for their size.
         let is_size = of(at) != "batch" || next > at + 1;
-        let is_whole = !behind.starts_with(['/', 'k', '-'])
-            && !behind[..behind.len().min(2)].ends_with(|c: char| c.is_ascii_digit());
+        let is_whole =
+            !behind.starts_with(['/', 'k', '-']) && !behind.chars().take(2).last().is_some_and(|c| c.is_ascii_digit());
         is_size && is_whole && ["1", "one"].contains(&of(next))
     })
 }
@@ -224,6 +224,7 @@ mod tests {
             "Batch size 1: stops at the 48th iteration",
             "I use a batch size of one",
             "with batch_size to 1 already",
+            "batch size 1，still fails",
             "I would like to keep the batch of 7",
             "We want to keep TP=1 and per_device_batch_size=13",
             "goes out of memory however small I make the batch",
