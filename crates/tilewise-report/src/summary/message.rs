@@ -178,7 +178,7 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
         );
         notes.push(Remark { words, tone: Tone::Plain });
     }
-    if message.is_retold && message.used.is_some() {
+    if message.is_retold && (message.used.is_some() || !message.entries.is_empty()) {
         let words = "These figures come from a paraphrased message.".to_owned();
         notes.push(Remark { words, tone: Tone::Faint });
     }
