@@ -71,28 +71,16 @@ pub(super) fn edited_lines(
     }
 }
 
-/// The lines of all products of small matrices whose arrays change; `None` if there are too many, or in several files.
+/// The lines of all products of small matrices whose arrays change, if they are several.
 fn products(program: &ProgramModel<'_>, proposal: &Proposal, matrix: [u64; 2]) -> Option<EditedLines> {
-    /// More lines are a program of their own.
-    const MOST: usize = 12;
     let is_product = |at: &Instruction<'_>| {
         let is_small = || bounds(at).is_some_and(|bounds| matrix.iter().all(|size| bounds.contains(size)));
         matches!(at.opcode(), Opcode::Dot | Opcode::Convolution) && is_small()
     };
     let changed = program.temporaries().filter(|array| proposal.buffers.at_most.contains_key(&array.buffer));
     let of_products = changed.flat_map(|array| with_fused(array.instruction)).filter(is_product);
-    let mut lines: Vec<SourceLine> = of_products.filter_map(|at| source_line(&at)).collect();
-    lines.sort_by(|one, other| one.place().cmp(&other.place()));
-    lines.dedup_by(|one, other| one.place() == other.place());
-    let (line, more) = lines.split_first().filter(|(_, more)| (1..MOST).contains(&more.len()))?;
-    let is_one = |by: fn(&SourceLine) -> Option<&str>| more.iter().all(|other| by(other) == by(line));
-    let function = line.function.clone().filter(|_| is_one(|line| line.function.as_deref()));
-    is_one(|line| Some(&line.file)).then(|| EditedLines {
-        line: SourceLine { function, ..line.clone() },
-        more: more.iter().map(|line| line.line).collect(),
-        around: Vec::new(),
-        loss: None,
-    })
+    let lines = of_products.filter_map(|at| source_line(&at)).collect();
+    EditedLines::of(lines, Vec::new()).filter(|edited| !edited.more.is_empty())
 }
 
 /// The innermost line that all derivatives along directions share.

@@ -58,6 +58,23 @@ pub struct EditedLines {
     pub loss: Option<String>,
 }
 
+impl EditedLines {
+    /// Several lines, within these calls; `None` if there are too many, none, or lines of several files.
+    pub(super) fn of(mut lines: Vec<SourceLine>, around: Vec<SourceLine>) -> Option<Self> {
+        /// More lines are a program of their own.
+        const MOST: usize = 12;
+        lines.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
+        lines.dedup_by(|one, other| (&one.file, one.line) == (&other.file, other.line));
+        let (first, more) = lines.split_first().filter(|(_, more)| more.len() < MOST)?;
+        if more.iter().any(|line| line.file != first.file) {
+            return None;
+        }
+        let function = first.function.clone().filter(|_| more.iter().all(|line| line.function == first.function));
+        let (line, more) = (SourceLine { function, ..first.clone() }, more.iter().map(|line| line.line).collect());
+        Some(Self { line, more, around, loss: None })
+    }
+}
+
 /// The array that a [`Recommendation`] is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -15,9 +15,6 @@ use tilewise_hlo::{Instruction, Opcode, SourceLocation, dataflow::Use};
 /// Arrays of less than this part of the largest one's bytes follow from it.
 const SMALL: u64 = 8;
 
-/// More lines are a program of their own.
-const MOST: usize = 12;
-
 /// A function in call stacks.
 #[derive(Default)]
 struct Passed<'c, 'm> {
@@ -40,21 +37,13 @@ pub(super) fn taken_apart(program: &ProgramModel<'_>, proposal: &Proposal) -> Re
     let stacks = arrays.stacks();
     let joints = proposal.joint.iter().chain(&proposal.apart).filter_map(|at| program.module.instruction(*at));
     let joints: Vec<Calls<'_>> = joints.map(|at| calls(&at)).collect();
-    let mut lines = lines(&whole(&stacks), &whole(&joints))?;
+    let lines = lines(&whole(&stacks), &whole(&joints))?;
     if arrays.are_between(&lines) {
         return Err(Joined);
     }
-    lines.sort_by_key(|frame| (&*frame.file, frame.line));
-    lines.dedup_by_key(|frame| (&*frame.file, frame.line));
-    let Some((first, more)) = lines.split_first().filter(|(_, more)| more.len() < MOST) else { return Ok(None) };
-    if more.iter().any(|frame| frame.file != first.file) {
-        return Ok(None);
-    }
-    let mut line = SourceLine::of((*first).clone());
-    line.function = line.function.filter(|_| more.iter().all(|frame| frame.function == first.function));
+    let lines = lines.into_iter().map(|frame| SourceLine::of(frame.clone())).collect();
     let around = shared_by(stacks.iter(), |count, all| count == all).iter().filter(|frame| !is_installed(&frame.file));
-    let around = around.cloned().map(SourceLine::of).collect();
-    Ok(Some(EditedLines { line, more: more.iter().map(|frame| frame.line).collect(), around, loss: None }))
+    Ok(EditedLines::of(lines, around.cloned().map(SourceLine::of).collect()))
 }
 
 /// Whether no line can be taken in parts, since each calls what joins them.
