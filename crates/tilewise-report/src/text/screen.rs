@@ -16,6 +16,8 @@ use tilewise::visible;
 
 /// Lines of the first screen, which a terminal shows without scrolling.
 const LINES: usize = 24;
+/// Lines of code, at most, below a message's later steps: none of them is sure to be the one that helps.
+const FEW_LINES: usize = 5;
 /// Columns before the description of a cause.
 const CAUSE: usize = 25;
 /// Columns before a change.
@@ -174,8 +176,9 @@ impl<'a> Screen<'a> {
                 self.write_change(label, change, true, &mut own)?;
                 code = count(&lines) + count(&own) + count(&needed) <= room;
             }
-            // Later changes of two lines are written in full, too, and those that are needed.
-            let is_brief = at > 0 && !self.is_folded && (is_short(change) || is_needed(at));
+            // Later changes of few lines are written in full, too, and those that are needed.
+            let is_few = is_short(change) || self.may_look && has_lines(change, FEW_LINES);
+            let is_brief = at > 0 && !self.is_folded && (is_few || is_needed(at));
             if is_brief {
                 self.write_change(label, change, true, &mut own)?;
             }
@@ -378,7 +381,11 @@ fn percents(shares: impl Iterator<Item = Option<f64>>) -> Vec<Option<f64>> {
 
 /// Whether all there is to type is two lines at most.
 fn is_short(change: &PlannedChange<'_>) -> bool {
-    change.edit.is_some() || change.code().is_some_and(|code| code.lines().count() <= 2)
+    change.edit.is_some() || has_lines(change, 2)
+}
+
+fn has_lines(change: &PlannedChange<'_>, most: usize) -> bool {
+    change.code().is_some_and(|code| code.lines().count() <= most)
 }
 
 fn count(lines: &[u8]) -> usize {
