@@ -363,14 +363,29 @@ fn too_large(message: &Message, budget: &Budget) -> String {
     match (budget.padding_bytes, message.form) {
         (_, Form::Cores) => "The TensorCore and the SparseCores share HBM, and need too much together.".to_owned(),
         (Some(0), _) if budget.unread == 0 && lists_most(message, budget) => {
-            "It is too large: none of it is padding, so that other layouts don't help.".to_owned()
+            "Its arrays are too large in themselves: padding takes none of it.".to_owned()
         }
         (Some(padding), _) if padding > 0 => {
             let of = budget.used_bytes.map_or_else(|| "it".to_owned(), bytes);
             let so = if budget.missing_bytes.is_some() { ", so other layouts alone can't help" } else { "" };
             format!("It is too large: only {} of {of} is padding{so}.", bytes(padding))
         }
-        _ => "It is too large; the message does not tell how much of it is padding.".to_owned(),
+        _ => {
+            let made = budget.temporary_bytes.or(budget.program_bytes);
+            let parts = made.zip(budget.argument_bytes).filter(|(made, arguments)| made > arguments);
+            match parts {
+                Some((_, 0)) => "The program itself is too large: all of it are arrays that it makes.".to_owned(),
+                Some((made, arguments)) => format!(
+                    "The program itself is too large: what it makes takes {}, its arguments {}.",
+                    bytes(made),
+                    bytes(arguments)
+                ),
+                None if message.entries.is_empty() => {
+                    "The program itself is too large; the message lists none of its arrays.".to_owned()
+                }
+                None => "The program itself is too large.".to_owned(),
+            }
+        }
     }
 }
 

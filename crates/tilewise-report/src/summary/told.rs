@@ -199,25 +199,19 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
         matches!(message.verdict(), OomVerdict::KernelMemory | OomVerdict::Spills) && message.form != Form::Scoped;
     let all = explanation.allocations.iter().map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     let of_core = budget.used_bytes.filter(|_| is_of_core && all > 0).map(|used| used.saturating_sub(all));
-    // The rest may have been listed.
-    let is_cut = message.truncated && !message.entries.is_empty();
     let totals = [
         (
             "temporaries",
             made,
-            if is_cut {
-                "other arrays that the program makes"
-            } else {
-                "arrays that the program makes, which the message doesn't list"
-            },
+            if temporary == 0 { "arrays that the program makes" } else { "other arrays that the program makes" },
         ),
         (
             "arguments",
             arguments.map(|all| all.saturating_sub(listed)),
-            if is_cut { "arguments" } else { "arguments, which the message doesn't list" },
+            if listed == 0 { "arguments" } else { "other arguments" },
         ),
         ("temporaries", of_core, "other allocations of the kernel"),
-        ("results", results, if is_cut { "results" } else { "results, which the message doesn't list" }),
+        ("results", results, "results"),
         ("others", budget.others_bytes, "arrays and programs that were there before"),
         ("fragmentation", budget.fragmentation_bytes, gaps_are),
     ];
