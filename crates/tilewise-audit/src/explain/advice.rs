@@ -277,6 +277,22 @@ pub(super) fn within_reach(mut advice: Vec<Recommendation>, message: &Message) -
     advice
 }
 
+/// Adds smaller inputs to a step that only looks for a cause: the next run needs both.
+pub(super) fn with_less_at_once(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    if let [only] = &advice[..]
+        && let Finding::Memory(MemoryFinding::LookInside { shrink, is_elsewhere: false, .. }) = &only.finding
+        && message.server.is_none()
+    {
+        let finding = Finding::Memory(MemoryFinding::LessAtOnce { shrink: *shrink });
+        let less = Recommendation {
+            is_batch_ruled_out: only.is_batch_ruled_out,
+            ..Recommendation::new(finding, Target::Argument, only.framework)
+        };
+        advice.push(less);
+    }
+    advice
+}
+
 /// Puts the setting that the error itself names first.
 pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     let told = message.job.told.clone().filter(|_| message.form.level() == Level::Error);

@@ -2,7 +2,8 @@
 
 use super::{
     advice::{
-        advice, with_closed_over, with_history, with_kept, with_long_input, with_told, with_worked, within_reach,
+        advice, with_closed_over, with_history, with_kept, with_less_at_once, with_long_input, with_told, with_worked,
+        within_reach,
     },
     answers::{answers, is_small},
     kernel::declared_and_body_bytes,
@@ -72,7 +73,7 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
     let advice = with_switches(with_recomputing(with_settings(advice, listing), listing), listing);
     let advice = with_told(with_closed_over(with_kept(advice, &message), &message), &message);
     let advice = with_worked(with_history(with_long_input(advice, &message), &message), &message);
-    let advice = within_reach(advice, &message);
+    let advice = with_less_at_once(within_reach(advice, &message), &message);
     let declared_and_body_bytes = declared_and_body_bytes(listing);
     let is_harmless = message.verdict() == OomVerdict::Donation && is_small(listing);
     Explanation { message, allocations, mismatch, is_harmless, advice, declared_and_body_bytes }

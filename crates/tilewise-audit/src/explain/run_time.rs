@@ -47,8 +47,17 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let is_more = |size: &&PrintedSize| asked.as_ref().is_none_or(|asked| size.bytes() > asked.bytes());
     advice.extend(whole_state(message).map(|finding| new(finding, Target::Argument)));
     let output = message.persistent.iter().find(|row| row.name == "output");
+    let padding = output.and_then(|row| row.padding_bytes()).filter(|bytes| *bytes > 0);
+    let percent = output.and_then(|row| row.percent).filter(|_| padding.is_some());
+    let returns = |size: PrintedSize, are_more| {
+        let found = new(RunTimeFinding::Returns { size, are_more, percent }, Target::Result);
+        // A result that is left out frees more than its padding.
+        let freed = padding.filter(|_| !are_more).map_or(Saving::Unknown, Saving::AtMost);
+        found.saving(freed)
+    };
     let returned = message.facts.size("graph_output").or_else(|| Some(&output?.size)).filter(is_more).cloned();
-    advice.extend(returned.map(|size| new(RunTimeFinding::Returns { size }, Target::Result)));
+    let are_more = returned.is_some();
+    advice.extend(returned.map(|size| returns(size, true)));
     let programs = message.facts.size("reserved").is_none_or(|reserved| reserved.bytes() > 0);
     let has_run = message.job.has_run;
     let others = new(RunTimeFinding::OthersHold { asked, free, programs, has_run }, Target::Process);
@@ -58,7 +67,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let is_program = message.requirement.is_some() || message.module.is_some() || is_large;
     let asker = match (Asker::of_weights(message), message.server) {
         (Some(asker), _) => Some(asker),
-        (None, Some(server)) => Some(Asker::Server(server)),
+        (None, Some(server)) => Some(Asker::Server { server, is_lowered: !advice.is_empty() }),
         (None, None) if matches!(message.occasion(), Some(Occasion::Move | Occasion::Gather)) => None,
         _ => Some(if is_program { Asker::Program } else { Asker::Array }),
     };
@@ -78,11 +87,8 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let is_needed = asker != Some(Asker::Program) || is_large && !has_run;
     let (first, last) = if is_needed { (None, Some(others)) } else { (Some(others), None) };
     advice.extend(first);
-    if let Some((row, padding)) = output.and_then(|row| Some((row, row.padding_bytes().filter(|bytes| *bytes > 0)?))) {
-        let (size, percent) = (row.size.clone(), row.percent.unwrap_or_default());
-        let padded = new(RunTimeFinding::PaddedResults { size, percent }, Target::Result);
-        advice.push(padded.saving(Saving::AtMost(padding)));
-    }
+    let padded = output.filter(|_| padding.is_some() && !are_more);
+    advice.extend(padded.map(|row| returns(row.size.clone(), false)));
     // The request for an array tells nothing of all that a step takes.
     let shrink = Shrink::of(&message.budget(), message.form).filter(|_| asker == Some(Asker::Program));
     let moved = RunTimeFinding::Move { gathers: message.occasion() == Some(Occasion::Gather) };

@@ -45,6 +45,15 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             let all: Vec<String> = shrink.map(to_shrink).into_iter().chain(add_up).chain(evaluated).collect();
             if all.is_empty() { words } else { words.caveat(all.join(". ")) }
         }
+        MemoryFinding::LessAtOnce { shrink } => {
+            let by = shrink.map(|shrink| format!("{} % ", shrink.percent)).unwrap_or_default();
+            let of = match about.is_batch_ruled_out {
+                true => "shorter or smaller samples",
+                false => "fewer, shorter or smaller samples",
+            };
+            Words::new(format!("Take {by}less at once ({of}): what a program makes grows with its inputs, its weights don't"))
+                .task(format!("Take {by}less at once: {of}"))
+        }
         MemoryFinding::Switches(switches) => set_switches(switches),
         MemoryFinding::SmallerInputs(sizes) => {
             let sizes = sizes.iter().map(|size| grouped(*size)).collect::<Vec<_>>().join(" or ");

@@ -301,10 +301,13 @@ pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
 /// Whether a recommendation looks for the cause, and changes nothing yet.
 pub(crate) fn only_looks(about: &Recommendation) -> bool {
     match &about.finding {
-        Finding::Memory(MemoryFinding::LookInside { .. }) => true,
+        Finding::Memory(MemoryFinding::LookInside { dump, is_elsewhere, .. }) => !is_elsewhere || dump.is_some(),
         Finding::Elsewhere(ElsewhereFinding::OfReason(reason)) => matches!(reason, Reason::Killed | Reason::Handle),
         Finding::Elsewhere(finding) => {
-            matches!(finding, ElsewhereFinding::Holders(_) | ElsewhereFinding::TorchProcesses(_))
+            matches!(
+                finding,
+                ElsewhereFinding::Holders(_) | ElsewhereFinding::TorchProcesses(_) | ElsewhereFinding::HostProcesses
+            )
         }
         _ => false,
     }

@@ -13,6 +13,9 @@ use tilewise_audit::{
 };
 use tilewise_oom::{Framework, Kept, Message, PrintedSize, Server, Way, Worked};
 
+/// The effect of donation, behind a sentence on room.
+const DONATED: &str = "; donated arguments leave their place to results";
+
 pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
     let size = |size: &Option<PrintedSize>| size.as_ref().map(printed).unwrap_or_default();
     match finding {
@@ -25,25 +28,14 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
                 "Free arrays before this one is allocated, and allocate what stays before what comes and goes"
             };
             let donated = match about.framework {
-                Some(Framework::Jax) => "; donated arguments leave their place to results",
+                Some(Framework::Jax) => DONATED,
                 _ => "",
             };
             let words = list_alive(Words::new(format!("{sentence}{donated}{}", piece.unwrap_or_default())), about);
             let dropped = "\ndel old  # what nothing needs any more, such as parameters from before they were copied to all devices";
             Words { code: words.code.map(|code| code + dropped), ..words }
         }
-        RunTimeFinding::Returns { size } => {
-            let sentence = format!(
-                "Return less from a step: the results of a program of this job take {}, more than is asked for",
-                printed(size)
-            );
-            // A lazy graph returns each tensor that Python still refers to where it is cut.
-            let lazy = "; tensors that are still referred to where a step ends (`xm.mark_step()`, `.item()`, `print`) are its results, \
-                        among them what a backward pass needs";
-            let is_lazy = about.framework == Some(Framework::TorchXla);
-            Words::new(format!("{sentence}{}", if is_lazy { lazy } else { "" }))
-                .task(format!("Return less from a step: results of a program take {}", printed(size)))
-        }
+        RunTimeFinding::Returns { size, are_more, percent } => returns(size, *are_more, *percent, about),
         RunTimeFinding::OthersHold { asked, free, programs, has_run } => {
             let free = free.as_ref().map(|free| format!(" where {} are free", printed(free))).unwrap_or_default();
             let asked = asked.as_ref().map(|asked| format!(": {} are asked for{free}", printed(asked)));
@@ -56,11 +48,6 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             // PyTorch/XLA reports the amount of taken memory, not its owners.
             list_alive(Words::new(sentence).task(drop_old(*has_run, about)), about)
         }
-        RunTimeFinding::PaddedResults { size, percent } => Words::new(format!(
-            "Return less, or arrays whose last dimensions fill their tiles: results take {} between runs, {percent:.1} % of it \
-             data",
-            printed(size)
-        )),
         RunTimeFinding::ServerRoom { server, filled, percent } => server_room(*server, *filled, *percent),
         RunTimeFinding::AskLess { asker, shrink } => match shrink {
             // One array may be the last of many.
@@ -259,13 +246,17 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
 
 fn ask_less(asker: Asker, about: &Recommendation) -> Words {
     match asker {
-        Asker::Server(server) => {
-            let flag = server.memory_flag();
+        Asker::Server { server, is_lowered } => {
+            let (flag, requests, length) = (server.memory_flag(), server.requests_flag(), server.length_flag());
+            let fewer = format!("fewer or shorter sequences (`{requests}`, `{length}`)");
             Words::new(format!(
-                "Leave the server less to hold: a lower `{flag}`, where its cache took the memory; fewer sequences at once; weights of \
-                 fewer bits or on more devices, where they did"
+                "Leave the server less to hold: a lower `{flag}`, where its cache took the memory; {fewer}; weights of fewer bits or on more \
+                 devices, where they did"
             ))
-            .task(format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"))
+            .task(match is_lowered {
+                true => format!("Serve {fewer}, or smaller weights"),
+                false => format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"),
+            })
         }
         Asker::ServedWeights { server, devices: Some(devices), part: Some(part), .. } => {
             let part = bytes(part);
@@ -419,6 +410,36 @@ pub(super) fn list_alive(words: Words, about: &Recommendation) -> Words {
     }
 }
 
+/// Advice on results that stay between runs.
+fn returns(size: &PrintedSize, are_more: bool, percent: Option<f64>, about: &Recommendation) -> Words {
+    let size = printed(size);
+    let more = if are_more { ", more than is asked for" } else { " between runs" };
+    let padded = percent.map(|percent| {
+        format!("; {percent:.1} % of it is data, and the rest padding, which arrays whose last dimension is a multiple of 128 don't have")
+    });
+    let padded = padded.unwrap_or_default();
+    // A lazy graph returns each tensor that Python still refers to where it is cut.
+    let (lazy, code) = match about.framework {
+        Some(Framework::TorchXla) => (
+            "; tensors that are still referred to where a step ends (`xm.mark_step()`, `.item()`, `print`) are its results, among them what a \
+             backward pass needs",
+            "total += loss.detach()  # not loss, which keeps all that its backward pass reads",
+        ),
+        _ => (
+            DONATED,
+            "step = jax.jit(step, donate_argnums=0)  # new state in the place of the old one; return nothing else of that size",
+        ),
+    };
+    let words = Words::new(format!(
+        "Return less from a step: the results of a program of this job take {size}{more}{padded}{lazy}"
+    ))
+    .task(format!("Return less from a step: results of a program take {size}"));
+    match about.framework {
+        Some(Framework::TorchXla) => words.code(None, code),
+        _ => words.jax(about, JAX, code),
+    }
+}
+
 /// Advice to lower a server's memory flag, to leave room for programs.
 fn server_room(server: Server, filled: Option<[f64; 2]>, percent: Option<u64>) -> Words {
     let flag = server.memory_flag();
@@ -436,7 +457,9 @@ fn server_room(server: Server, filled: Option<[f64; 2]>, percent: Option<u64>) -
     ));
     match percent {
         Some(percent) => words.code(None, format!("{command} {flag} 0.{percent:02}")),
-        None => words.task(format!("If the server's cache can be smaller: lower `{flag}`")),
+        None => words
+            .task(format!("If the server's cache can be smaller: lower `{flag}`"))
+            .code(None, format!("{command} {flag} 0.85  # 0.05 to 0.1 less than now; most often 0.9 if unset")),
     }
 }
 

@@ -29,6 +29,11 @@ pub enum MemoryFinding {
         /// Whether the program is compiled on another machine.
         is_elsewhere: bool,
     },
+    /// Nothing tells what of a program to make smaller, but its inputs.
+    LessAtOnce {
+        /// The required reduction; `None` if unknown.
+        shrink: Option<Shrink>,
+    },
     /// The text names the batch of the job, or the length of its samples.
     Settings {
         /// These, batches first.
@@ -175,10 +180,14 @@ pub enum RunTimeFinding {
         /// The size requested.
         asked: Option<PrintedSize>,
     },
-    /// The results of a program of the job take more than is asked for.
+    /// The results of a program of the job take more than is asked for, or are padded.
     Returns {
         /// The size of the results.
         size: PrintedSize,
+        /// Whether they take more than is asked for.
+        are_more: bool,
+        /// The percentage of it that is data, if the rest is padding.
+        percent: Option<f64>,
     },
     /// Others hold the memory.
     OthersHold {
@@ -190,13 +199,6 @@ pub enum RunTimeFinding {
         programs: bool,
         /// Whether steps ran before.
         has_run: bool,
-    },
-    /// Results kept between runs are padded.
-    PaddedResults {
-        /// The size they take.
-        size: PrintedSize,
-        /// The percentage of it that is data.
-        percent: f64,
     },
     /// A server filled the memory with its cache before it loaded programs.
     ServerRoom {
@@ -296,7 +298,12 @@ pub enum RunTimeFinding {
 #[non_exhaustive]
 pub enum Asker {
     /// A server, by its log.
-    Server(Server),
+    Server {
+        /// The server.
+        server: Server,
+        /// Whether other advice lowers the part of the memory that it takes.
+        is_lowered: bool,
+    },
     /// Functions that make weights or a state.
     Weights,
     /// A script that converts weights, on a device.
@@ -448,6 +455,7 @@ impl MemoryFinding {
             },
             Self::Settings { .. }
             | Self::SmallerInputs(_)
+            | Self::LessAtOnce { .. }
             | Self::OutOfReach(_)
             | Self::UncutGraph
             | Self::ScoresBesideKernel => Change::Chunk,
@@ -516,7 +524,6 @@ impl RunTimeFinding {
             Self::TransformedSamples => Change::Chunk,
             Self::ClosedOver => Change::Free,
             Self::LongInput { .. } => Change::Chunk,
-            Self::PaddedResults { .. } => Change::Reshape,
             Self::AskLess { .. } => Change::Chunk,
             Self::SparseCores { .. } | Self::TensorCore { .. } | Self::Move { .. } | Self::WholeState(_) => {
                 Change::Shard
