@@ -164,8 +164,11 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let is_of_torch = matches!(message.framework, Some(Framework::Torch) | None);
             let collected = Some(HostCollection).filter(|_| is_evaluated && is_of_torch);
             // Each of several processes has a copy of what the first one loads.
-            let copies = message.job.host.processes.filter(|_| occasion.is_none() && reason != Reason::Workers);
-            let state = occasion.map(HostState).or(copies.map(HostCopies));
+            let processes = message.job.host.processes;
+            let are_copies = occasion.is_none()
+                && reason != Reason::Workers
+                && (processes.is_some() || message.job.host.starts_processes);
+            let state = occasion.map(HostState).or(are_copies.then_some(HostCopies(processes)));
             let mut found: Vec<_> = state.into_iter().chain(collected).chain([limit]).collect();
             // The limit that a command sets is surer than what to hold less of.
             if matches!(found.last(), Some(HostLimit { .. })) {
@@ -215,7 +218,10 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
                 .chain(growth)
                 .chain(shared)
                 .chain(compiled);
-            first.chain(shuffled).chain(workers).chain(found).collect()
+            let all: Vec<_> = first.chain(shuffled).chain(workers).chain(found).collect();
+            // Without a cause, the first step finds one.
+            let is_unknown = matches!(&all[..], [OfReason(Reason::Host)]);
+            is_unknown.then_some(HostProcesses).into_iter().chain(all).collect()
         }
         reason if reason.is_of_host() || matches!(reason, Reason::BrokenContext | Reason::LateError) => {
             vec![OfReason(reason)]

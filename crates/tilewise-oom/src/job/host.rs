@@ -18,6 +18,8 @@ pub struct Host {
     pub lost_worker: bool,
     /// Processes that each run the same function, by the call that starts them: `nprocs=8`.
     pub processes: Option<u64>,
+    /// Whether a traceback or a line shows such a call.
+    pub starts_processes: bool,
     /// Whether the text tells that memory, or the process, ends as something is compiled.
     pub is_compiling: bool,
     /// Options of its input pipeline that hold data.
@@ -37,6 +39,9 @@ pub struct Host {
     /// Bytes of a program's buffers, by the compiler's report of them.
     pub program_bytes: Option<u64>,
 }
+
+/// Calls that start a process for each device, and the functions below them in tracebacks.
+const STARTS: [&str; 4] = ["xmp.spawn(", "mp.spawn(", "in start_processes", "notebook_launcher("];
 
 /// Signs of a conversion of checkpoints: of scripts, and of sentences.
 const CONVERSIONS: [&str; 16] = [
@@ -70,6 +75,7 @@ impl Host {
                     .iter()
                     .any(|none| log.contains(none)),
             processes: highest(log, "nprocs"),
+            starts_processes: STARTS.iter().any(|call| log.contains(call)),
             is_compiling: is_compiling(log),
             inputs: InputOption::all(log),
             per_unit: PerUnit::of(log),

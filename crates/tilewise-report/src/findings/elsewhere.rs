@@ -30,6 +30,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostShuffle(_)
         | ElsewhereFinding::HostCollection
         | ElsewhereFinding::HostGrowth(_)
+        | ElsewhereFinding::HostProcesses
         | ElsewhereFinding::HostLargest(..)
         | ElsewhereFinding::HostProgram(_)
         | ElsewhereFinding::HostInVain
@@ -410,7 +411,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             format!("An earlier operation broke the GPU's context{}.", other.unwrap_or_default())
         }
         Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
-        _ => format!("Out of memory {place}{asked}."),
+        _ => format!("Out of memory {place}{asked}{}.", of_program(message)),
     };
     if message.form == Form::HostPool {
         let why = "Arrays in `pinned_host` memory lie in a pool of the host's own memory, which has a limit; the GPU's memory did not \
@@ -428,6 +429,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(UntiledMachine::Host) => "It is the host's memory, not that of a TPU or GPU.",
         // The headline names the GPU.
         Some(UntiledMachine::Gpu | UntiledMachine::Unnamed) if headline.contains("GPU") => "",
+        _ if message.facts.get("pinned").is_some() => {
+            "Pinned memory is the host's own, locked for copies to and from a device, whose memory did not run out."
+        }
         _ => "This isn't a TPU message.",
     };
     let why = reason::sentence(message);
@@ -477,6 +481,13 @@ fn of_bank(message: &Message) -> Option<String> {
     let of_it = if room.is_empty() { "free" } else { "of it" };
     let piece = fact("largest").map(|piece| format!(", {piece} {of_it} in one piece")).unwrap_or_default();
     Some(format!(": {} asked for in each bank{room}{piece}", fact("needed")?))
+}
+
+/// `; the program takes 38.05 GiB in all`, where the request is a part of it.
+fn of_program(message: &Message) -> String {
+    let asked = message.used.as_ref().map_or(0, PrintedSize::bytes);
+    let total = message.usage.as_ref().map(|usage| &usage.total).filter(|total| asked > 0 && total.bytes() / 2 > asked);
+    total.map(|total| format!("; the program takes {} in all", printed(total))).unwrap_or_default()
 }
 
 /// The free memory and the capacity; or the part of a pool in use.

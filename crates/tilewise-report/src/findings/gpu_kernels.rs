@@ -53,6 +53,10 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 }
                 None => format!("{of_task}make {blocks} smaller{now}"),
             }));
+            let words = match percent {
+                Some(percent @ ..50) => sides(*percent, words),
+                _ => words,
+            };
             match about.framework {
                 _ if !are_stages_enough => words,
                 Some(Framework::Torch) => words.code(
@@ -111,6 +115,14 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ),
         _ => Words::new(""),
     }
+}
+
+/// The two sides of a block that becomes this percentage of it, in powers of two.
+fn sides(percent: u64, words: Words) -> Words {
+    let times = 100_u64.div_ceil(percent.max(1)).next_power_of_two();
+    let one = 1_u64 << times.ilog2().div_ceil(2);
+    let other = times / one;
+    words.caveat(format!("Such as one side {one} times and the other {other} times shorter; the grid takes as many times the steps along each"))
 }
 
 pub(super) fn answer(message: &Message) -> [String; 2] {

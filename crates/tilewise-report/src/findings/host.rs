@@ -129,6 +129,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             })
             .code("import tracemalloc", TRACED)
         }
+        ElsewhereFinding::HostProcesses => Words::new(
+            "See which process takes the host's memory, and when: what is full before the first step are weights, data or their copies in several \
+             processes, and what grows from step to step is kept (`tracemalloc` names its lines)",
+        )
+        .task("See which process takes it, and whether it grows")
+        .code(None, "free -g; ps aux --sort=-rss | head -5  # as it loads, before the first step, and some minutes later"),
         ElsewhereFinding::HostLargest(command, figure) => Words::new(format!(
             "Find what `{command}` keeps: it alone has {figure} GB, so that fewer workers don't help. Steps that ran needed as much, so that the rest has \
              grown since: copies of weights for a save or a transfer, results in lists, caches"
@@ -181,10 +187,14 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             }
         }
         ElsewhereFinding::HostCopies(processes) => Words::new(format!(
-            "Hold the model and the data once for all {processes} processes: make them before the processes are forked, which share what none of them \
-             writes, and move the model to its device in one process after the other; else start fewer processes"
+            "Hold the model and the data once for all{} processes: make them before the processes are forked, which share what none of them \
+             writes, and move the model to its device in one process after the other; else start fewer processes",
+            processes.map(|processes| format!(" {processes}")).unwrap_or_default()
         ))
-        .task(format!("Hold the model once for all {processes} processes, or start fewer"))
+        .task(format!(
+            "Hold the model once for all{} processes, or start fewer",
+            processes.map(|processes| format!(" {processes}")).unwrap_or_default()
+        ))
         .of_framework(about, |framework| match framework {
             Framework::TorchXla => Some((
                 "import torch_xla.distributed.xla_multiprocessing as xmp",

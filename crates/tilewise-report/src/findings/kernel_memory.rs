@@ -97,7 +97,8 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
             capitalized(&divided("the largest blocks of the kernel's BlockSpecs, or its accumulator's,", *shrink)).trim_end_matches(',').to_owned()
         } else {
             format!("If the kernel is yours: {}", divided(LARGEST_BLOCKS, *shrink))
-        })),
+        }))
+        .code(PALLAS, smaller_spec(*shrink)),
         BlockFinding::SparseCoreInHbm => Words::new(
             "Divide the embedding tables between more devices, and lower `max_ids_per_partition` and \
              `max_unique_ids_per_partition` to what the data has: one allocation of the SparseCore's program is too large for \
@@ -325,6 +326,18 @@ fn divided(blocks: &str, percent: Option<u64>) -> String {
         Some(..=75) => format!("cut {blocks} to a quarter"),
         Some(_) => format!("cut {blocks} to an eighth or less"),
     }
+}
+
+/// A block whose first side is divided likewise.
+fn smaller_spec(percent: Option<u64>) -> String {
+    let parts = match percent {
+        None | Some(..=50) => 2,
+        Some(..=75) => 4,
+        Some(_) => 8,
+    };
+    format!(
+        "spec = pl.BlockSpec((ROWS // {parts}, COLUMNS), index_map)  # its sides now; the grid takes {parts} times as many steps along the rows"
+    )
 }
 
 /// Adds by how much a kernel's memory has to shrink, if that is known.

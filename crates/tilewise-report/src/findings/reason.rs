@@ -108,8 +108,19 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
             "Take less of the host's memory at once, or give the job more: fewer processes or rows, arrays of a narrower type, data and weights \
              loaded in parts. The host's own memory ran out, not that of a TPU or GPU",
         )
-        .task("Take less of the host's memory at once, or give the job more")
-        .code(None, "free -g; ps aux --sort=-rss | head"),
+        .task("Load data and weights in parts, or give the job more")
+        .of_framework(about, |framework| match framework {
+            Framework::Torch | Framework::TorchXla => Some((
+                "import torch",
+                "state = torch.load(path, mmap=True, map_location='cpu')  # reads what is used",
+            )),
+            Framework::Jax => Some((
+                "import jax\nimport numpy as np",
+                "data = np.load(path, mmap_mode='r')  # reads what is used; of weights, each device's part:\n\
+                 x = jax.make_array_from_callback(data.shape, sharding, lambda at: data[at])",
+            )),
+            _ => None,
+        }),
         Reason::Mapping => Words::new(
             "Move less to the device at once: each array in its final sharding, so that its parts are moved, not the whole; and raise \
              the limit of locked memory: the host could not map it for the transfer",

@@ -29,7 +29,7 @@ fn memory_of_a_compilation_is_the_compilers() {
         Out of memory: Killed process 41772 (python) total-vm:101884216kB, anon-rss:62301544kB, file-rss:102400kB, shmem-rss:0kB\n";
     assert!(first_change(text).0.starts_with("Compile less"), "{}", first_change(text).0);
     let (task, _) = first_change(&text.replace(".compile()", "load").replace("compiling", "reading"));
-    assert!(task.starts_with("Take less of the host's memory"), "{task}");
+    assert!(task.starts_with("See which process"), "{task}");
 }
 
 /// Options of the input pipeline, as the text sets them.

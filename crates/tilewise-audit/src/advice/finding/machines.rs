@@ -76,6 +76,8 @@ pub enum ElsewhereFinding {
     TorchRank(u64),
     /// Each step leaves something in the host's memory, most of it at this rise.
     HostGrowth(Option<Rise>),
+    /// Nothing tells what holds the host's memory.
+    HostProcesses,
     /// One process has most of what the host's processes take, by its command and its figure.
     HostLargest(String, String),
     /// A program's buffers take as many bytes of the host's, by the compiler's own report.
@@ -88,8 +90,8 @@ pub enum ElsewhereFinding {
     HostCompilation,
     /// Checkpoints are converted: this model's, if the text names its size.
     HostConversion(Option<Model>),
-    /// As many processes start from one function, and each has a copy of what it holds.
-    HostCopies(u64),
+    /// Processes start from one function, by the text this number, and each has a copy of what it holds.
+    HostCopies(Option<u64>),
     /// Options hold data, or a state that is saved or loaded, in the host's memory.
     HostInputs(Vec<InputOption>),
     /// The host keeps as much of each of a number of parts.
