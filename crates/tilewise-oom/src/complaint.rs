@@ -14,7 +14,7 @@ const LONGEST: usize = 16 << 10;
 const MEMORY: [&str; 6] = ["memory", " ram", "vram", "hbm", "oom", "leak"];
 
 /// Words on a memory that ran out.
-const RAN_OUT: [&str; 9] = [
+const RAN_OUT: [&str; 15] = [
     "out of memory",
     "out-of-memory",
     "out of vram",
@@ -24,6 +24,12 @@ const RAN_OUT: [&str; 9] = [
     "ran out of",
     " oom",
     "memory error",
+    "exhausts ",
+    "exhausting ",
+    "blow up",
+    "blows up",
+    "blowing up",
+    "used up",
 ];
 
 /// Words of a question or a complaint on what a job takes.
@@ -51,9 +57,29 @@ const TAKES: [&str; 20] = [
 ];
 
 /// Words of people on their own jobs, of which a line of a log or of a document has none.
-const PEOPLES: [&str; 20] = [
-    " i ", "i'm ", " my ", " we ", " our ", " it ", " this ", " does ", "how ", "why ", " when ", " until ", "doesn't",
-    "can't", "cannot", "crash", " fails", " fail ", " causes ", "any way",
+const PEOPLES: [&str; 22] = [
+    " i ",
+    " the following ",
+    " same ",
+    "i'm ",
+    " my ",
+    " we ",
+    " our ",
+    " it ",
+    " this ",
+    " does ",
+    "how ",
+    "why ",
+    " when ",
+    " until ",
+    "doesn't",
+    "can't",
+    "cannot",
+    "crash",
+    " fails",
+    " fail ",
+    " causes ",
+    "any way",
 ];
 
 const DENIALS: [&str; 8] = [

@@ -16,8 +16,8 @@ pub(crate) enum Device {
 }
 
 /// Words for GPUs: XLA prints statistics of a buffer assignment, and of constants without room, for GPUs only, JAX's
-/// variables are of their allocator, and PyTorch's wordings name its own.
-const GPU: [&str; 18] = [
+/// variables are of their allocator, TPUs have none of TensorFlow's best-fit allocators, and PyTorch's wordings name its own.
+const GPU: [&str; 19] = [
     "GPU",
     "gpu",
     "CUDA",
@@ -36,6 +36,7 @@ const GPU: [&str; 18] = [
     "for new constant",
     "XLA_PYTHON_CLIENT",
     "MPS backend",
+    "bfc_allocator.cc",
 ];
 
 impl Device {

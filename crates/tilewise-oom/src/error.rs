@@ -54,7 +54,8 @@ const OTHERS: [(&[&str], &str); 8] = [
          'jax[cuda12]'`, with conda `cudnn`), and keep older ones out of `LD_LIBRARY_PATH`",
     ),
     (
-        &["Unable to initialize backend"],
+        // Of backends that it only tries, a log has the line without the error.
+        &["RuntimeError: Unable to initialize backend", "(set JAX_PLATFORMS"],
         "JAX finds no such device: `JAX_PLATFORMS` and the installed plugin decide (`pip install 'jax[tpu]'`, `'jax[cuda]'`)",
     ),
     (
@@ -136,7 +137,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The last line of an error: Python's, with the name of its class, or a word of a process that ended.
+/// The last line of an error: Python's, with the name of its class, one with a status of XLA's, or a word of a process that ended.
 pub(crate) fn last_error(text: &str) -> Option<String> {
     /// Characters of a line that are repeated.
     const MOST: usize = 160;
@@ -146,9 +147,26 @@ pub(crate) fn last_error(text: &str) -> Option<String> {
         let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '.' || c == '_') && !name.is_empty();
         is_name && (name.ends_with("Error") || name.ends_with("Exception")) && name.len() < line.len()
     };
-    let line =
-        text.lines().rev().map(str::trim).find(|line| is_class(line) || ENDED.iter().any(|it| line.contains(it)))?;
+    let error = |line: &'_ str| match status(line) {
+        Some(at) => Some(at),
+        None => (is_class(line) || ENDED.iter().any(|it| line.contains(it))).then_some(0),
+    };
+    let line = text.lines().rev().map(str::trim).find_map(|line| line.get(error(line)?..))?;
     Some(line.chars().take(MOST).map(|c| if c == '`' || c.is_control() { '\'' } else { c }).collect())
+}
+
+/// The place of a status of `absl::Status` in a line, of those that end a job.
+fn status(line: &str) -> Option<usize> {
+    const STATUSES: [&str; 7] = [
+        "INVALID_ARGUMENT: ",
+        "FAILED_PRECONDITION: ",
+        "INTERNAL: ",
+        "UNIMPLEMENTED: ",
+        "UNAVAILABLE: ",
+        "DEADLINE_EXCEEDED: ",
+        "ABORTED: ",
+    ];
+    STATUSES.iter().filter_map(|status| line.find(status)).min()
 }
 
 /// Whether a text on memory has the code of a step of JAX's that updates a state, and donates none.
@@ -227,6 +245,19 @@ impl std::error::Error for Error {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_error_is_quoted() {
+        let of = |text: &str| last_error(text);
+        let log = "Unable to initialize backend 'tpu': NOT_FOUND: none\nNot Enough GPU memory? INVALID_ARGUMENT: stream is in an error state\n";
+        assert_eq!(of(log).as_deref(), Some("INVALID_ARGUMENT: stream is in an error state"));
+        assert!(!Error::of(log).is_about_another() && Error::of("(set JAX_PLATFORMS='')").is_about_another());
+        assert_eq!(
+            (of("ValueError: no"), of("é: INTERNAL: é")),
+            (Some("ValueError: no".to_owned()), Some("INTERNAL: é".to_owned()))
+        );
+        assert_eq!((of("step 3"), of("")), (None, None));
+    }
 
     #[test]
     fn a_share_that_is_set_aside_is_no_failure() {

@@ -58,7 +58,20 @@ const SIGNS: [(&[&str], Framework); 10] = [
         Framework::Torch,
     ),
     (&["Reactant", "LoadError:", ".jl:"], Framework::Reactant),
-    (&["EXLA", "`iex`", "iex(", "[error] Execution of", "(RuntimeError)", "[info] XLA service"], Framework::Exla),
+    (
+        &[
+            "EXLA",
+            "Elixir",
+            "elixir",
+            ".livemd",
+            "`iex`",
+            "iex(",
+            "[error] Execution of",
+            "(RuntimeError)",
+            "[info] XLA service",
+        ],
+        Framework::Exla,
+    ),
     (
         &[
             "jit(",

@@ -394,9 +394,21 @@ impl Message {
         if budget.missing_bytes.is_some_and(|missing| fragmentation > 0 && fragmentation >= missing) {
             return OomVerdict::Fragmentation;
         }
-        // A list without its beginning doesn't show the largest entry.
-        let is_beheaded = budget.used_bytes.is_none() && self.entries.first().is_some_and(Entry::is_of_the_tail);
+        let is_beheaded = budget.used_bytes.is_none() && self.is_beheaded();
         let is_told = budget.missing_bytes.is_some() || self.form != Form::Excerpt || used > 0 && !is_beheaded;
         if is_told { OomVerdict::Size } else { OomVerdict::Unknown }
+    }
+
+    /// Whether a list lacks its beginning, where the largest entries are.
+    #[must_use]
+    pub fn is_beheaded(&self) -> bool {
+        let mut numbers = self.entries.iter().filter_map(|entry| entry.number).peekable();
+        numbers.peek().is_some() && numbers.all(|number| number > 1)
+    }
+
+    /// Whether it tells what can be reserved at the bottom of memory, where programs are put; other free pieces lie above.
+    #[must_use]
+    pub fn is_at_the_bottom(&self) -> bool {
+        self.facts.size("reserved").is_some() && self.contiguous.is_some()
     }
 }

@@ -93,6 +93,10 @@ pub enum Resource {
         /// Whether Kubernetes runs it.
         is_of_kubernetes: bool,
     },
+    /// Shared memory, most likely, as a worker of a data loader crashed.
+    LoadersMemory,
+    /// The arguments that a program of a TPU may have.
+    Parameters,
     /// A quota of a cloud.
     Quota,
     /// The bytes that XLA lets a library's call have for its work.
@@ -142,7 +146,9 @@ impl Message {
             ("files", Resource::Files),
             ("threads", Resource::Threads),
             // A segment of shared memory is a file of a disk that is told as full.
+            ("loader", Resource::LoadersMemory),
             ("segment", Resource::SharedMemory { is_of_kubernetes: self.job.names.kubernetes }),
+            ("parameters", Resource::Parameters),
             ("disk", Resource::Disk),
             ("quota", Resource::Quota),
             ("tls", Resource::StaticTls),

@@ -5,8 +5,8 @@ use crate::{
     advice::{
         Change, Recommendation, Target,
         finding::{
-            Asker, CacheFinding, ElsewhereFinding, Finding, MemoryFinding, MessageLacks, RunTimeFinding, Shrink,
-            WholeArray,
+            Asker, CacheFinding, ElsewhereFinding, Finding, Holders, MemoryFinding, MessageLacks, RunTimeFinding,
+            Shrink, WholeArray,
         },
         of_message,
     },
@@ -19,6 +19,9 @@ use tilewise_oom::{
 
 /// Smaller sizes stand for too much else.
 pub(super) const TELLING: u64 = 32;
+
+/// Bytes that count in the smallest TPU's memory, a sixty-fourth of it.
+const MUCH: u64 = 128 << 20;
 
 /// Maximum number of recommendations: readers stop here.
 const MOST: usize = 4;
@@ -33,6 +36,8 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
         OomVerdict::Reservation | OomVerdict::Fragmentation if message.form == Form::RunTime => run_time::of(message),
         OomVerdict::Unknown => {
             let mut advice = of_message(listing);
+            // Larger entries came before those of a list's tail.
+            advice.retain(|piece| !message.is_beheaded() || piece.saving.bytes().is_none_or(|saved| saved >= MUCH));
             advice.truncate(MOST - 1);
             advice.push(run_time::unknown(message));
             advice
@@ -280,10 +285,10 @@ pub(super) fn within_reach(mut advice: Vec<Recommendation>, message: &Message) -
 /// Adds smaller inputs to a step that only looks for a cause: the next run needs both.
 pub(super) fn with_less_at_once(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     if let [only] = &advice[..]
-        && let Finding::Memory(MemoryFinding::LookInside { shrink, is_elsewhere: false, .. }) = &only.finding
+        && let Some(shrink) = looks_inside(&only.finding)
         && message.server.is_none()
     {
-        let finding = Finding::Memory(MemoryFinding::LessAtOnce { shrink: *shrink });
+        let finding = Finding::Memory(MemoryFinding::LessAtOnce { shrink });
         let less = Recommendation {
             is_batch_ruled_out: only.is_batch_ruled_out,
             ..Recommendation::new(finding, Target::Argument, only.framework)
@@ -291,6 +296,17 @@ pub(super) fn with_less_at_once(mut advice: Vec<Recommendation>, message: &Messa
         advice.push(less);
     }
     advice
+}
+
+/// The reduction that a step into a program asks for, if it only looks there.
+fn looks_inside(finding: &Finding) -> Option<Option<Shrink>> {
+    match finding {
+        Finding::Memory(MemoryFinding::LookInside { shrink, is_elsewhere: false, .. }) => Some(*shrink),
+        Finding::Elsewhere(ElsewhereFinding::Holders(Holders {
+            program: true, arrays: false, others: false, ..
+        })) => Some(None),
+        _ => None,
+    }
 }
 
 /// Puts the setting that the error itself names first.

@@ -69,7 +69,11 @@ pub(super) const RULES: &[Rule] = &[
             "No space left on {disk:name}",
             "Error while creating shared memory {segment:name}",
             "insufficient shared memory {segment:name}",
+            // PyTorch's `DataLoader`, of a bus error of a worker
+            "encountered in {loader:name} This might be caused by insufficient shared memory {segment:name}",
+            "dataloader's {loader:name} are out of shared memory {segment:name}",
             "workers are out of shared memory {segment:name}",
+            "Computation requires more {parameters:name} {count:number} than supported limit {most:number}",
             "Allocating {asked:bytes} exceeds the memory limit of {scratch:bytes}",
             "operation {workspace:name} … failed cuSolver invalid value",
             "Failed to serialize the {proto:name}",

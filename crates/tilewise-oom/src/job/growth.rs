@@ -82,7 +82,11 @@ pub(crate) fn grows(log: &str) -> bool {
 /// Whether a sentence tells that memory grows as a job runs: `the RAM goes up with every iteration`.
 pub(crate) fn is_told(lower: &str) -> bool {
     const MEMORY: [&str; 5] = ["memory", "ram ", "vram", "rss", " mem "];
-    const GROWS: [&str; 18] = [
+    const GROWS: [&str; 22] = [
+        "grew ",
+        "grows during",
+        "ever more",
+        "more and more",
         "grows rapidly",
         "grows indefinitely",
         "grows all the way",
@@ -102,7 +106,10 @@ pub(crate) fn is_told(lower: &str) -> bool {
         "keeps rising",
         "grows with",
     ];
-    const TIME: [&str; 16] = [
+    const TIME: [&str; 19] = [
+        "during the",
+        "when running",
+        "steps",
         "rapidly",
         "indefinitely",
         "all the way",

@@ -55,6 +55,10 @@ const OF_TORCH_XLA: Figures = Figures {
     shared: "PJRT_ALLOCATOR_FRACTION=0.4",
 };
 
+/// EXLA's share of a GPU, of which it sets nothing aside so; and the end of a tensor.
+const OF_EXLA: &str = "\nconfig :exla, :clients, cuda: [platform: :cuda, preallocate: false]  # takes what is needed alone\n\
+                       Nx.backend_deallocate(tensor)  # of what is done";
+
 pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
     let Holders { arrays, program, pool, others, .. } = found;
     let figures = match about.framework {
@@ -62,7 +66,10 @@ pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
         Some(Framework::Torch) => OF_TORCH,
         Some(Framework::TensorFlow) => OF_TENSORFLOW,
         Some(Framework::TorchXla) => OF_TORCH_XLA,
-        Some(_) if program => return look_inside(NO_ARRAYS, None, about),
+        Some(Framework::Exla) => {
+            return processes(if arrays { "other processes or kept tensors" } else { "other processes" }, OF_EXLA);
+        }
+        Some(_) if program && !arrays && !others => return look_inside(NO_ARRAYS, None, about),
         Some(_) => return processes(if arrays { "other processes or kept arrays" } else { "other processes" }, ""),
     };
     let of_others = match figures.shared {
@@ -96,8 +103,11 @@ pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
 
 /// The look at other processes, where a framework has no figures of its own or these have the rest.
 fn processes(holders: &str, shared: &str) -> Words {
-    let or_share =
-        if shared.is_empty() { String::new() } else { format!(": end those that are done, or set {shared} for both") };
+    let or_share = match shared {
+        "" => String::new(),
+        lines if lines.starts_with('\n') => lines.to_owned(),
+        shared => format!(": end those that are done, or set {shared} for both"),
+    };
     Words::new(format!("See whether {holders} hold the device's memory (of an NVIDIA card: `nvidia-smi`)"))
         .task(format!("See whether {holders} hold the device's memory"))
         .code(None, format!("{PROCESSES}{or_share}"))

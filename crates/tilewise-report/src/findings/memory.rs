@@ -297,7 +297,11 @@ pub(super) fn look_inside(why: &str, dump: Option<&str>, about: &Recommendation)
             words.code(None, format!("gcloud storage cp -r {folder} dump\ntilewise audit dump"))
         }
         (_, None, Some(folder)) => words.code(None, format!("tilewise audit {folder}")),
-        (Some(Framework::Reactant | Framework::Exla), ..) | (_, Some(_), _) => words,
+        (_, Some(_), _) => words,
+        (Some(Framework::Reactant), ..) => words.code(
+            None,
+            "write(\"program.hlo\", repr(@code_xla f(x)))  # f(x): the call; in a shell: tilewise audit program.hlo",
+        ),
         _ => words.code(None, format!("{DUMP}\ntilewise audit dump")),
     }
 }

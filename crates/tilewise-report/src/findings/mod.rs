@@ -138,6 +138,11 @@ impl Words {
         Self { code: Some(code.into()), imports: imports.into(), ..self }
     }
 
+    /// Sets the code, if there is any.
+    fn code_if(self, code: Option<String>) -> Self {
+        Self { code, ..self }
+    }
+
     /// Sets the code, if JAX made the program.
     fn jax(self, about: &Recommendation, imports: impl Into<Option<&'static str>>, code: impl Into<String>) -> Self {
         if about.framework == Some(Framework::Jax) { self.code(imports, code) } else { self }
@@ -317,13 +322,12 @@ pub(crate) fn only_looks(about: &Recommendation) -> bool {
 pub(crate) fn likely_cause(explanation: &Explanation, cause: &str) -> Option<String> {
     let first = explanation.advice.first().filter(|_| cause == elsewhere::NOT_TOLD)?;
     if matches!(&first.finding, Finding::Elsewhere(ElsewhereFinding::Holders(_))) {
-        let what = match &explanation.message {
-            message if message.used.is_some() => "the size of one request alone",
-            // A sentence may have figures.
-            message if message.is_retold => return Some("The text doesn't tell what holds the memory.".to_owned()),
-            _ => "no figure",
-        };
-        return Some(format!("The text has {what}: it doesn't tell what holds the memory."));
+        return Some(match &explanation.message {
+            message if message.used.is_some() => {
+                "The text has the size of one request alone: it doesn't tell what holds the memory.".to_owned()
+            }
+            _ => "The text doesn't tell what holds the memory.".to_owned(),
+        });
     }
     let is_shown = match &first.finding {
         Finding::RunTime(finding) => matches!(finding, RunTimeFinding::Kept(_) | RunTimeFinding::ClosedOver),

@@ -266,6 +266,14 @@ fn too_large_by_itself(message: &Message) -> String {
         // The compiler's warning tells of the whole program.
         let warned = message.warned_of_rematerialization();
         let figures = warned.and_then(|warning| warning.used.as_ref().zip(warning.limit.as_ref()));
+        let piece = message.used.as_ref().zip(figures).filter(|(asked, (_, limit))| asked.bytes() > limit.bytes());
+        if let Some((asked, (_, limit))) = piece {
+            return format!(
+                "The program is too large: one piece of {} exceeds what its arguments leave, {}, as the compiler's warning says.",
+                printed(asked),
+                printed(limit)
+            );
+        }
         return match figures.filter(|(made, limit)| made.bytes() > limit.bytes()) {
             Some((made, limit)) => format!(
                 "The program is too large: it makes {} beside its arguments, which leave {}, as the compiler's warning says.",

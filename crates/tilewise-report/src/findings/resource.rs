@@ -29,6 +29,24 @@ pub(super) fn words(resource: Resource) -> Words {
         )
         .task("Allow more shared memory (`/dev/shm`), or write files elsewhere")
         .code(None, if is_of_kubernetes { KUBERNETES } else { "docker run --shm-size=16g …  # or --ipc=host\nmount -o remount,size=16G /dev/shm  # without a container" }),
+        Resource::LoadersMemory => Words::new(
+            "See how full shared memory is, and take fewer workers or batches ahead, or allow more of it: workers of a data loader pass batches through \
+             `/dev/shm`. If it fills from epoch to epoch, loaders of earlier epochs are kept: make one, and keep it",
+        )
+        .task("See how full `/dev/shm` is; take fewer workers, or allow more")
+        .code(
+            None,
+            "df -h /dev/shm  # while the job runs: full at once, or fuller with each epoch?\n\
+             DataLoader(…, num_workers=2, prefetch_factor=2, persistent_workers=True)\n\
+             docker run --shm-size=16g …  # of a container",
+        ),
+        Resource::Parameters => Words::new(
+            "Give the program fewer arguments: each array of a tree, and in PyTorch/XLA each tensor that exists as a graph is cut, is one. A graph that \
+             grows from step to step wasn't cut after each; weights of all layers can be stacked",
+        )
+        .task("Give the program fewer arrays, or cut the graph after each step")
+        .code(None, "torch_xla.sync()  # after each step of PyTorch/XLA; xm.mark_step() before 2.7\n\
+                     layers = jax.tree.map(lambda *each: jnp.stack(each), *layers)  # JAX: one array for all layers, for jax.lax.scan"),
         Resource::StaticTls => Words::new(
             "Load this library before all others: it is linked for thread-local variables in a block that a process sets aside as it \
              starts, and those loaded before it took the block",
@@ -70,6 +88,16 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Resource::Files) => "The process may open no more files.".to_owned(),
         Some(Resource::Disk) => "A disk is full.".to_owned(),
         Some(Resource::SharedMemory { .. }) => "Shared memory, the files in `/dev/shm`, is full.".to_owned(),
+        Some(Resource::LoadersMemory) => {
+            "A data loader's worker crashed, most likely since shared memory (`/dev/shm`) is full.".to_owned()
+        }
+        Some(Resource::Parameters) => {
+            let figure = |name| message.facts.number(name);
+            let figures = figure("count").zip(figure("most"));
+            let figures =
+                figures.map(|(count, most)| format!(": {count}, and the limit is {most}")).unwrap_or_default();
+            format!("A program has more arguments than a TPU's runtime takes{figures}.")
+        }
         Some(Resource::Quota) => "A quota is used up.".to_owned(),
         Some(Resource::Scratch) => {
             let size = |name| message.facts.size(name).map(printed).unwrap_or_default();
@@ -100,7 +128,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         }
         Some(Resource::CompileTime) => "Nothing failed; a large result takes the host's memory, too.",
         Some(Resource::Workspace) => "No memory ran out: a count exceeds what the call takes.",
-        Some(Resource::SharedMemory { .. }) => {
+        Some(Resource::SharedMemory { .. } | Resource::LoadersMemory) => {
             "Its files lie in the host's memory, up to a limit: 64 MiB in a container, half of the memory elsewhere."
         }
         _ if message.quote.as_ref().is_some_and(|quote| quote.contains("RESOURCE_EXHAUSTED")) => {

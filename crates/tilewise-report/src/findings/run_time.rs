@@ -257,6 +257,10 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
                 true => format!("Serve {fewer}, or smaller weights"),
                 false => format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"),
             })
+            .code_if(command(server).map(|command| match is_lowered {
+                true => format!("{command} {requests} 64 {length} 4096  # such as half of now"),
+                false => lower_share(command, flag),
+            }))
         }
         Asker::ServedWeights { server, devices: Some(devices), part: Some(part), .. } => {
             let part = bytes(part);
@@ -300,6 +304,7 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
              converts them needs no device",
         )
         .task("Divide weights and state between devices as they are made")
+        .caveat("On one device hold less: a narrower type, a lighter optimizer, or train a part of the weights (LoRA)")
         .jax(
             about,
             JAX,
@@ -380,7 +385,12 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             "Ask for less at once, where no training step ran: a part of the array on each device, fewer samples or pixels, a narrower \
              type",
         )
-        .task("If no step ran: ask for less, a part on each device"),
+        .task("If no step ran: ask for less, a part on each device")
+        .code_if(matches!(about.framework, Some(Framework::Jax) | None).then(|| {
+            "state = jax.jit(init, out_shardings=shardings)(key)  # init makes it: each device makes its part alone\n\
+             x = jax.device_put(x, sharding)  # of an array of the host's, in place of jnp.asarray(x)"
+                .to_owned()
+        })),
     }
 }
 
@@ -440,26 +450,36 @@ fn returns(size: &PrintedSize, are_more: bool, percent: Option<f64>, about: &Rec
     }
 }
 
+/// The command that starts a server; `None` where its share of the memory isn't set by one.
+fn command(server: Server) -> Option<&'static str> {
+    match server {
+        Server::Vllm => Some("vllm serve MODEL"),
+        Server::Sglang => Some("python -m sgl_jax.launch_server --model-path MODEL"),
+        Server::TextGeneration => Some("text-generation-launcher --model-id MODEL"),
+        _ => None,
+    }
+}
+
+/// A lower share of the memory for a server, where its own is unknown.
+fn lower_share(command: &str, flag: &str) -> String {
+    format!("{command} {flag} 0.85  # 0.05 to 0.1 less than now; most often 0.9 if unset")
+}
+
 /// Advice to lower a server's memory flag, to leave room for programs.
 fn server_room(server: Server, filled: Option<[f64; 2]>, percent: Option<u64>) -> Words {
     let flag = server.memory_flag();
     let filled = filled.map(|[used, all]| format!(": {used} of {all} GiB were in use before it loaded them"));
     let to = percent.map_or("0.05 to 0.1 less than now".to_owned(), |percent| format!("0.{percent:02}"));
-    let command = match server {
-        Server::Sglang => "python -m sgl_jax.launch_server --model-path MODEL",
-        Server::TextGeneration => "text-generation-launcher --model-id MODEL",
-        _ => "vllm serve MODEL",
-    };
     let words = Words::new(format!(
         "Leave programs more room beside the cache of keys and values: lower `{flag}` to {to}. The server sizes the cache first, and \
          programs get what is left{}",
         filled.unwrap_or_default()
     ));
     match percent {
-        Some(percent) => words.code(None, format!("{command} {flag} 0.{percent:02}")),
+        Some(percent) => words.code_if(command(server).map(|command| format!("{command} {flag} 0.{percent:02}"))),
         None => words
             .task(format!("If the server's cache can be smaller: lower `{flag}`"))
-            .code(None, format!("{command} {flag} 0.85  # 0.05 to 0.1 less than now; most often 0.9 if unset")),
+            .code_if(command(server).map(|command| lower_share(command, flag))),
     }
 }
 

@@ -258,7 +258,8 @@ fn headline(message: &Message, budget: &Budget) -> String {
         |missing: &u64| figures_of.is_some_and(|(used, limit)| *missing > width(used).saturating_add(width(limit)));
     let difference = difference.filter(is_exact).filter(|_| message.form != Form::Bound);
     figures.extend(difference.map(|missing| format!("{} over", bytes(missing))));
-    figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", printed(piece))));
+    let where_free = if message.is_at_the_bottom() { "of it where programs are put" } else { "of it in one piece" };
+    figures.extend(message.contiguous.as_ref().map(|piece| format!("{} {where_free}", printed(piece))));
     let asked = message.used.as_ref().zip(message.contiguous.as_ref());
     let short = asked.map(|(asked, piece)| (asked, piece, asked.bytes().saturating_sub(piece.bytes())));
     let short = short.filter(|(asked, piece, short)| *short > width(asked).saturating_add(width(piece)));
@@ -298,9 +299,20 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         OomVerdict::Fragmentation if message.form == Form::RunTime => {
             let size = |size: &Option<PrintedSize>| size.as_ref().map_or_else(|| "?".to_owned(), printed);
             let piece = message.contiguous.as_ref();
-            let piece = piece.map(|piece| format!(", the largest piece has {}", printed(piece))).unwrap_or_default();
             let (asked, free) = (size(&message.used), size(&message.limit));
-            format!("Enough is free, but not in one piece: {asked} are asked for, {free} are free{piece}.")
+            if message.is_at_the_bottom() {
+                let there = piece.map(|piece| format!(", {} of it there", printed(piece))).unwrap_or_default();
+                return format!(
+                    "Enough is free, but not at the bottom of memory, where programs are put: {asked} are asked for, {free} are free{there}."
+                );
+            }
+            let piece = piece.map(|piece| format!(", the largest piece has {}", printed(piece))).unwrap_or_default();
+            // What the smallest TPU has, all but a thirty-second part of it in use.
+            let least = Generation::ALL.iter().map(|tpu| tpu.hbm_bytes()).min().unwrap_or_default() / 32;
+            match message.limit.as_ref().filter(|free| free.bytes() < least) {
+                Some(_) => format!("The memory is nearly full: {free} are left, in pieces{piece}, and {asked} are asked for."),
+                None => format!("Enough is free, but not in one piece: {asked} are asked for, {free} are free{piece}."),
+            }
         }
         OomVerdict::Fragmentation => format!(
             "Fragmentation takes {}: what is alive at the peak would fit.",

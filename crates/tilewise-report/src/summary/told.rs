@@ -191,6 +191,7 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
     let made =
         budget.temporary_bytes.filter(|_| is_of_compiler).map(|all| all.saturating_sub(temporary).saturating_sub(gaps));
     let gaps_are = match message.form {
+        Form::RunTime if message.is_at_the_bottom() => "free elsewhere, behind arrays that lie in between",
         Form::RunTime => "free in other pieces, each too small for it",
         _ => "gaps between arrays, too small for what else is alive",
     };

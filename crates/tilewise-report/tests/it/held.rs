@@ -23,7 +23,7 @@ fn a_size_alone_gets_a_look_at_the_holders_that_the_text_leaves() {
     assert_eq!(beside(&format!("{closed}\n{set}")).0, "Dump the program, and see what owns its peak");
     let (task, screen) = first_change("RuntimeError: CUDA out of memory. import torch");
     assert!(task == "See what holds it: kept arrays or others" && screen.contains("memory_reserved()"), "{screen}");
-    assert!(screen.contains("The text has no figure"), "{screen}");
+    assert!(screen.contains("The text doesn't tell what holds the memory"), "{screen}");
     let alone =
         "vllm serve x, torch on CUDA. Nothing else runs on the card.\ntorch.OutOfMemoryError: CUDA out of memory.";
     assert!(!first_change(alone).1.contains("See what holds it"), "{}", first_change(alone).1);
@@ -136,4 +136,26 @@ fn sentences_without_an_error_are_answered() {
     let far = "Can't reduce memory use below 2.93GiB (3146063872 bytes) by rematerialization; only reduced to 14.12GiB \
                (15161425920 bytes)";
     assert!(first_change(far).1.contains("4 times the target"));
+}
+
+/// Free pieces above the place of programs, and a memory without room.
+#[test]
+fn free_memory_that_does_not_help_is_placed() {
+    let text = "Attempting to reserve 5.88G at the bottom of memory. That was not possible. There are 14.74G free, 0B reserved, and 4.62G reservable.";
+    let screen = first_change(text).1;
+    assert!(
+        screen.contains("not at the bottom of memory, where programs are put") && !screen.contains("in one piece"),
+        "{screen}"
+    );
+    let text = "Attempting to allocate 31.06M. That was not possible. There are 58.64M free. Due to fragmentation, the largest contiguous region of \
+                free memory is 30.56M.";
+    assert!(first_change(text).1.contains("The memory is nearly full: 58.64 MiB are left"), "{}", first_change(text).1);
+}
+
+/// A language without Python's code has its own.
+#[test]
+fn a_front_end_has_its_own_words() {
+    let exla = "[info] Sum Total of in-use chunks: 13.06GiB\nfine_tuning.livemd of Elixir";
+    let screen = first_change(exla).1;
+    assert!(screen.contains("Nx.backend_deallocate") && !screen.contains("jax."), "{screen}");
 }

@@ -102,3 +102,35 @@ fn banks_are_full_or_fragmented() {
     assert!(full.contains("other buffers lie") && full.contains("152.59"), "{full}");
     assert!(fragmented.contains("not in one piece"), "{fragmented}");
 }
+
+/// Sentences on a memory that a job uses up, and on one that grows.
+#[test]
+fn a_memory_that_is_used_up_is_told() {
+    let (task, screen) = first_change(
+        "Compiling jax.lax.top_k exhausts host memory.\nThe following code exhausts my host memory:\nf.lower(x).compile()",
+    );
+    assert!(task.starts_with("Compile less") && screen.starts_with("Out of memory on the host."), "{screen}");
+    let (task, screen) = first_change("The cpu memory grew during the training, until all of it was used up.");
+    assert!(task.starts_with("Find what the host keeps"), "{screen}");
+    let (task, _) = first_change(
+        "Your notebook tried to allocate more memory than is available.\nin start_processes(fn, args)\nexit code SIGKILL\nKilled",
+    );
+    assert!(task.starts_with("Hold the model once for all processes"), "{task}");
+}
+
+/// Limits that aren't of memory, and shared memory that may be full.
+#[test]
+fn limits_of_loaders_and_of_programs() {
+    let (task, screen) = first_change(
+        "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+    );
+    assert!(
+        task.starts_with("See how full `/dev/shm` is") && screen.contains("most likely since shared memory"),
+        "{screen}"
+    );
+    let (task, screen) = first_change("Computation requires more parameters (3311) than supported (limit 3305).");
+    assert!(
+        task.starts_with("Give the program fewer arrays") && screen.contains("3311, and the limit is 3305"),
+        "{screen}"
+    );
+}
