@@ -3,7 +3,7 @@
 //! Each is read here, and nowhere else, as XLA's parser reads it (xla/hlo/parser/hlo_parser.cc). An attribute that a
 //! text leaves out, or spells otherwise, is `None`.
 
-use crate::{Instruction, attributes::Attributes};
+use crate::{Instruction, Opcode, attributes::Attributes};
 
 /// The dimensions of a `dot`'s operands that are batched and summed over: XLA's `DotDimensionNumbers`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -267,6 +267,25 @@ impl<'m> Instruction<'m> {
     #[must_use]
     pub fn gather_dimensions(&self) -> Option<IndexedDimensions> {
         IndexedDimensions::read(self.attributes(), &GATHER).filter(|found| !found.slice_sizes.is_empty())
+    }
+
+    /// The operand of a `gather` or a `scatter` that has the indices. A scatter may have several inputs before them and as many
+    /// updates behind them, as of the two halves of complex numbers.
+    ///
+    /// ```
+    /// # use tilewise_hlo::Module;
+    /// let indices = |text| Module::parse(text).map(|module| module.instructions().next().unwrap().indices_operand());
+    /// assert_eq!(indices("g = f32[5,4] gather(table, rows)")?, Some(1));
+    /// assert_eq!(indices("s = (f32[8], f32[8]) scatter(re, im, rows, of_re, of_im)")?, Some(2));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn indices_operand(&self) -> Option<usize> {
+        match self.opcode() {
+            Opcode::Gather => Some(1),
+            Opcode::Scatter => Some(self.operands().count().checked_sub(1)? / 2),
+            _ => None,
+        }
     }
 
     /// The dimensions of a `scatter`.

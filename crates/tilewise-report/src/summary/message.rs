@@ -307,7 +307,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
                 );
             }
             let piece = piece.map(|piece| format!(", the largest piece has {}", printed(piece))).unwrap_or_default();
-            // What the smallest TPU has, all but a thirty-second part of it in use.
+            // A thirty-second part of the smallest TPU's memory.
             let least = Generation::ALL.iter().map(|tpu| tpu.hbm_bytes()).min().unwrap_or_default() / 32;
             match message.limit.as_ref().filter(|free| free.bytes() < least) {
                 Some(_) => format!("The memory is nearly full: {free} are left, in pieces{piece}, and {asked} are asked for."),

@@ -66,7 +66,7 @@ impl<'p, 'm> Walk<'p, 'm> {
         let axes = program.flow.axes();
         let mut lookups: HashMap<&'p [AxisId], Vec<Instruction<'m>>> = HashMap::default();
         for at in program.module.instructions().filter(|at| matches!(at.opcode(), Opcode::Gather | Opcode::Scatter)) {
-            let indices = at.operand_indices().nth(1).flatten().and_then(|indices| program.module.instruction(indices));
+            let indices = indices_of(&at).and_then(|indices| program.module.instruction(indices));
             let own: HashSet<&'p [AxisId]> = indices.iter().flat_map(|indices| axes.of_array(indices, 0)).collect();
             own.into_iter().for_each(|own| lookups.entry(own).or_default().push(at));
         }
@@ -383,7 +383,7 @@ impl<'p, 'm> Walk<'p, 'm> {
     /// Whether a gather or scatter keeps to each position's own rows: its indices count positions, or are several, one
     /// of them each position's.
     fn is_by_number(&self, split: &Split<'_>, facts: &Facts<'m>, at: &Instruction<'_>) -> bool {
-        let indices = at.operand_indices().nth(1).flatten();
+        let indices = indices_of(at);
         let dimensions = if at.opcode() == Opcode::Gather { at.gather_dimensions() } else { at.scatter_dimensions() };
         let is_one_of_several = dimensions.is_some_and(|dimensions| dimensions.indexed.len() > 1);
         indices.is_some_and(|indices| {
@@ -437,6 +437,11 @@ enum End {
     All,
     /// They meet.
     Joint,
+}
+
+/// The array of a gather's or a scatter's indices.
+fn indices_of(at: &Instruction<'_>) -> Option<usize> {
+    at.operand_indices().nth(at.indices_operand()?)?
 }
 
 /// Whether an instruction is a scatter, or calls one.
