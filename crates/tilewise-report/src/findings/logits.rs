@@ -5,14 +5,25 @@ use super::{
     code::{JAX_AND_NUMPY, is_path},
     words::{at_line, bounds_of},
 };
-use tilewise_audit::{Recommendation, recommendation::finding::Logits};
+use tilewise_audit::{
+    Recommendation,
+    recommendation::finding::{Logits, LogitsUse},
+};
 
 /// Code for the loss of each token, in parts of the tokens. Mapped token by token with `batch_size`, it took four times as many of the
 /// compiler's cycles (v5e, 30,522 words). The reduction is the program's own, such as the mean or weights for padding.
 fn code(finding: &Logits, about: &Recommendation) -> String {
     let parts = parts(finding, about);
     let cap = if finding.is_capped { "\n    logits = cap * jnp.tanh(logits / cap)  # cap: your soft cap" } else { "" };
-    let (head, given, loss) = if finding.is_distilled {
+    if finding.used == LogitsUse::Scores {
+        return format!(
+            "score = lambda part: f(*part)  # f: your call that makes the logits and what is read of them\n\
+             parts = jax.tree.map(lambda x: x.reshape({parts}, -1, *x.shape[1:]), inputs)  # its inputs' arrays, samples first\n\
+             scores = jax.tree.map(jnp.concatenate, jax.lax.map(score, parts))"
+        );
+    }
+    let is_distilled = finding.used == LogitsUse::Distillation;
+    let (head, given, loss) = if is_distilled {
         let wanted = "jax.nn.softmax((other @ other_head).astype(jnp.float32))";
         let loss =
             format!("-({wanted} * jax.nn.log_softmax(logits)).sum(-1)  # other: of the model without a gradient");
@@ -31,7 +42,7 @@ parts = jax.tree.map(lambda x: jnp.stack(jnp.split(x, {parts}, 1)), (hidden, {gi
 losses = jnp.concatenate(jax.lax.map(losses_of, parts), 1)"
         )
     } else {
-        let last = if finding.is_distilled { ", other.shape[-1]" } else { "" };
+        let last = if is_distilled { ", other.shape[-1]" } else { "" };
         format!(
             "parts = (hidden.reshape({parts}, -1, hidden.shape[-1]), {given}.reshape({parts}, -1{last}))  # {parts} has to divide the tokens
 losses = jax.lax.map(losses_of, parts).reshape(hidden.shape[:-1])"
@@ -56,10 +67,12 @@ fn head(finding: &Logits) -> String {
     named.unwrap_or_default()
 }
 
-/// The number of chunks, which divides the tokens; on several devices the sequence.
+/// The number of chunks, which divides the tokens; on several devices the sequence, and of scores the samples.
 fn parts(finding: &Logits, about: &Recommendation) -> u64 {
     let bounds = about.array.as_ref().and_then(|array| array.shape()?.bounds());
-    let divided = if finding.is_on_devices {
+    let divided = if finding.used == LogitsUse::Scores {
+        bounds.and_then(|bounds| bounds.first().copied())
+    } else if finding.is_on_devices {
         bounds.and_then(|bounds| <[u64; 3]>::try_from(bounds).ok()).map(|[_, length, _]| length)
     } else {
         let elements = bounds.and_then(|bounds| bounds.into_iter().reduce(u64::saturating_mul));
@@ -73,7 +86,22 @@ pub(super) fn words(finding: &Logits, about: &Recommendation) -> Words {
     let condition =
         if finding.is_shown { String::new() } else { format!("If {} is a vocabulary: ", finding.vocabulary) };
     let compute = if finding.is_shown { "Compute" } else { "compute" };
-    let loss = if finding.is_distilled { "the loss between both models' logits" } else { "the cross entropy" };
+    let loss = match finding.used {
+        LogitsUse::Distillation => "the loss between both models' logits",
+        LogitsUse::Scores => {
+            let parts = parts(finding, about);
+            return Words::new(format!(
+                "Make the logits of some samples at a time, and keep what is read of them alone: [{}]{} has one value per token of the vocabulary \
+                 ({}), no gradient goes through it, and {parts} parts need 1/{parts} of the memory",
+                bounds_of(about),
+                at_line(about),
+                finding.vocabulary
+            ))
+            .task(format!("Make the logits of the samples in {parts} parts: no gradient reads them"))
+            .jax(about, JAX_AND_NUMPY, code(finding, about));
+        }
+        _ => "the cross entropy",
+    };
     Words::new(format!(
         "{condition}{compute} {loss} in chunks of tokens, each behind `jax.checkpoint`: [{}]{} has one value per token of the vocabulary ({}); {} chunks need an eighth of the memory",
         bounds_of(about),

@@ -389,6 +389,13 @@ ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
     let both = [product("other", ""), product("logits", "jvp()/")].join("\n  ");
     let distilled = advice(&text.replace(line, &both).replace("(h.1, logits, soft)", "(h.1, logits, soft, other)"));
     assert!(sentence(&distilled[0]).contains("the loss between both models' logits"), "{}", sentence(&distilled[0]));
+    // Without such a reader they are scores, as of samples before an update.
+    let picked = "kept = f32[3072]{0:T(1024)} custom-call(logits, soft), custom_call_target=\"pick\"\n  ROOT g";
+    let named = "exponential(logits), metadata={op_name=\"jit(step)/exp\"}";
+    let scored = text.replace(line, &product("logits", "")).replace("(h.1, logits, soft)", "(h.1, w.1)");
+    let scored = advice(&scored.replace("exponential(logits)", named).replace("ROOT g", picked));
+    assert!(sentence(&scored[0]).starts_with("Make the logits of some samples at a time"), "{}", sentence(&scored[0]));
+    assert!(code(&scored[0]).is_some_and(|code| code.contains("jax.lax.map(score, parts)")));
     // Features are as many, too, but no softmax goes over them.
     let features = advice(&text.replace("exponential(", "tanh("));
     assert!(features.iter().all(|piece| !sentence(piece).contains("vocabulary")), "{features:?}");

@@ -161,13 +161,25 @@ pub struct Logits {
     pub is_capped: bool,
     /// Whether labels are dense, such as smoothed ones: a number for each token of the vocabulary, not an index.
     pub are_labels_dense: bool,
-    /// Whether the loss compares them with logits that no gradient goes through, such as a teacher's.
-    pub is_distilled: bool,
+    /// The use of them.
+    pub used: LogitsUse,
     /// Whether several devices run the program together: chunks of all tokens would move between them.
     pub is_on_devices: bool,
     /// The parameter whose product with the last hidden states they are, in its tree, such as `params['head']`, and whether
     /// it has the vocabulary first; `None` if unknown.
     pub weight: Option<(String, bool)>,
+}
+
+/// The use of logits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogitsUse {
+    /// A loss whose gradient is taken.
+    Loss,
+    /// A loss that compares them with logits that no gradient goes through, such as a teacher's.
+    Distillation,
+    /// Probabilities that no gradient goes through, such as those of samples before an update.
+    Scores,
 }
 
 /// Scores of attention.

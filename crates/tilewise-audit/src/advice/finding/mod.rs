@@ -10,7 +10,7 @@ mod stacks;
 
 pub use arrays::{
     ArrayName, AttentionScores, Checkpointed, ClassLogits, ColumnsWay, ConvertedArguments, CutOffShapes, FlatRecords,
-    FrozenState, GatheredPages, Jit, KeptByLoop, KernelColumns, LayoutRequest, Library, Logits, OneHotSlots,
+    FrozenState, GatheredPages, Jit, KeptByLoop, KernelColumns, LayoutRequest, Library, Logits, LogitsUse, OneHotSlots,
     PaddedColumns, PaddedHeads, Parameter, PickedRows, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation,
     RowsOfFew, SampleGradients, ShuffledRows, UndonatedState, WideState, WideStateKind,
 };

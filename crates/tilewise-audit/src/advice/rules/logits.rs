@@ -3,7 +3,7 @@
 use crate::advice::{
     change::Target,
     evidence::{ArrayFact, Evidence},
-    finding::{Finding, Logits},
+    finding::{Finding, Logits, LogitsUse},
     message::MessageModel,
     program::{LiveArray, ProgramModel},
     rule::{Proposal, Rule},
@@ -88,7 +88,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         chunks: CHUNKS,
         is_capped: evidence.program().is_some_and(|program| is_capped(program, size)),
         are_labels_dense: evidence.program().is_some_and(|program| are_labels_dense(program, size)),
-        is_distilled: evidence.program().is_some_and(|program| is_distilled(program, size)),
+        used: evidence.program().map_or(LogitsUse::Loss, |program| use_of(program, size, &largest.op_name())),
         is_on_devices: evidence.program().is_some_and(|program| program.partitions > 1),
         weight: evidence.program().and_then(|program| weight(program, size)),
     });
@@ -209,13 +209,25 @@ fn are_labels_dense(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
     program.module.instructions().any(|at| spreads(&at))
 }
 
-/// Whether products make logits both inside and outside of what is differentiated.
-fn is_distilled(program: &ProgramModel<'_>, vocabulary: u64) -> bool {
-    let is_product = |at: &Instruction<'_>| {
-        matches!(at.opcode(), Opcode::Dot | Opcode::Convolution) && widest_of_many(at) == Some(vocabulary)
+/// The use of logits, the largest of which have this name: what is differentiated may read those that are made outside of it.
+fn use_of(program: &ProgramModel<'_>, vocabulary: u64, largest: &str) -> LogitsUse {
+    let has_it = |at: &Instruction<'_>| widest_of_many(at) == Some(vocabulary);
+    let is_product = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::Dot | Opcode::Convolution) && has_it(at);
+    let is_outside = |name: &str| !is_forward(name) && !is_backward(name);
+    let products = program.module.instructions().filter(is_product);
+    let outside = products.filter(|at| op_name(at).is_some_and(|name| is_outside(&name))).map(|at| (at.index(), 0));
+    let is_array = |at: &Instruction<'_>| at.shape().is_ok_and(|shape| shape.as_array().is_some());
+    let is_other = |at: usize| program.module.instruction(at).is_none_or(|at| is_array(&at) && !has_it(&at));
+    let reached = program.flow.axes().reach(outside, &is_other);
+    let is_read = |of: usize| reached.has_any(of) && program.module.instruction(of).is_some_and(|of| has_it(&of));
+    let reads = |at: &Instruction<'_>| {
+        op_name(at).is_some_and(|name| !is_outside(&name)) && at.operand_indices().flatten().any(is_read)
     };
-    let products = || program.module.instructions().filter(is_product).filter_map(|at| op_name(&at));
-    products().any(|name| is_forward(&name)) && products().any(|name| !is_forward(&name) && !is_backward(&name))
+    match program.module.instructions().any(|at| reads(&at)) {
+        true => LogitsUse::Distillation,
+        false if !largest.is_empty() && is_outside(largest) => LogitsUse::Scores,
+        false => LogitsUse::Loss,
+    }
 }
 
 /// Whether an argument is one of several sets of input rows with as many columns: pairs of their rows aren't logits.

@@ -391,7 +391,8 @@ fn candidates(program: &ProgramModel<'_>, peak: &[&LiveArray<'_>]) -> Vec<(Vec<A
     let size = |own: &[AxisId]| own.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
     let mut found: Vec<(usize, Vec<AxisId>)> = Vec::new();
     for all in axes.of_array(&largest, leaf_of_largest) {
-        let is_passed = |axis: &AxisId| axes.events(*axis).iter().any(|event| matches!(event.kind, EventKind::Argument(..)));
+        let is_passed =
+            |axis: &AxisId| axes.events(*axis).iter().any(|event| matches!(event.kind, EventKind::Argument(..)));
         // A generator may put the numbers of a dimension together of its halves.
         if all.len() > 1 && !all.iter().any(is_passed) {
             found.push((3, all.to_vec()));
