@@ -239,7 +239,7 @@ fn plain(
             "{head}    zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {first}))
     add = lambda sums, part: (jax.tree.map(jnp.add, sums, f({params}, {star}part)), None)
     sums, _ = jax.lax.scan(add, zeros, parts)
-    return jax.tree.map(lambda s: s / {parts}, sums)  {of_sums}; if a sum: return sums"
+    return jax.tree.map(lambda s: s / {parts}, sums)  {of_sums}; if a sum: return sums (a prior in it counts once)"
         ));
     }
     // A label of each sample isn't averaged: what belongs to a part stays apart.
@@ -254,7 +254,7 @@ fn plain(
         return jax.tree.map(jnp.add, sums, {sums}), aux
     {result} = {shapes}(f, {first})
     sums, aux = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, {sums}), parts)  # aux: of each part, stacked
-    {bare} = jax.tree.map(lambda s: s / {parts}, sums)  {of_sums}; if a sum: {bare} = sums
+    {bare} = jax.tree.map(lambda s: s / {parts}, sums)  {of_sums}; if a sum: {bare} = sums (a prior in it counts once)
     return {result}",
         bare = sums.trim_matches(['(', ')'])
     ))

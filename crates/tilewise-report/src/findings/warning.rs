@@ -30,7 +30,10 @@ pub fn warning(warning: &ReportWarning) -> String {
         }
         ReportWarning::OtherGeneration { other, audited, is_named } => {
             let how = if *is_named { "its file is named after" } else { "its text is of" };
-            format!("{how} {other}, but it is audited as {audited}: compile it for {audited} instead")
+            format!(
+                "{how} {other}: its arrays are sized as there, and {audited} is asked to hold them, so figures may differ from a compilation for \
+                 {audited}"
+            )
         }
         ReportWarning::OtherBuild { compiler, machine } => {
             let made = match compiler {
