@@ -3,13 +3,16 @@
 
 use super::{
     call_stacks::{Calls, calls, innermost, is_shared, shared, shared_by},
-    finding::{Finding, GradientSums, RowOperation, RowsOfFew},
+    finding::{Finding, GradientSums, LogitsUse, RowOperation, RowsOfFew},
     program::ProgramModel,
     recommendation::EditedLines,
     rule::Proposal,
     taken_apart::taken_apart,
 };
-use crate::program::{SourceLine, bounds, is_installed, is_of_directions, op_name, source_line, with_fused};
+use crate::program::{
+    SourceLine, bounds, elements, is_backward, is_forward, is_installed, is_of_directions, op_name, source_line,
+    with_fused,
+};
 use foldhash::HashMap;
 use std::{cell::OnceCell, collections::BTreeMap};
 use tilewise_hlo::{Instruction, Module, Opcode, SourceLocation};
@@ -64,6 +67,9 @@ pub(super) fn edited_lines(
             products(program, proposal, [*rows, *columns])
         }
         Finding::Blocks(found) if found.are_directions => directions(program).map(alone),
+        Finding::Logits(found) if found.used == LogitsUse::Scores => {
+            scores(program, proposal).or_else(|| taken_apart(program, proposal).ok().flatten())
+        }
         finding if is_rewrite(finding) => taken_apart(program, proposal).ok().flatten(),
         Finding::LargeDimension(found) if found.gradients == GradientSums::Summed => gradient(stacks),
         Finding::UndonatedState(_) | Finding::LargeDimension(_) => function(program, stacks).map(alone),
@@ -81,6 +87,27 @@ fn products(program: &ProgramModel<'_>, proposal: &Proposal, matrix: [u64; 2]) -
     let of_products = changed.flat_map(|array| with_fused(array.instruction)).filter(is_product);
     let lines = of_products.filter_map(|at| source_line(&at)).collect();
     EditedLines::of(lines, Vec::new()).filter(|edited| !edited.more.is_empty())
+}
+
+/// The lines of the jitted function below which others make logits that no gradient goes through: the gradient's own logits may come
+/// from a call of the same function.
+fn scores(program: &ProgramModel<'_>, proposal: &Proposal) -> Option<EditedLines> {
+    let is_own = |frame: &SourceLocation<'_>| {
+        let name = frame.function.as_deref().and_then(|name| name.rsplit('.').next());
+        name == Some(program.function()) && !is_installed(&frame.file)
+    };
+    let changed = program.temporaries().filter(|array| proposal.buffers.at_most.contains_key(&array.buffer));
+    let most = changed.map(|array| elements(&array.bounds)).max()?;
+    let is_it = |at: &Instruction<'_>| {
+        bounds(at).is_some_and(|bounds| elements(&bounds) == most)
+            && op_name(at).is_some_and(|name| !is_forward(&name) && !is_backward(&name))
+    };
+    let call = |at: Instruction<'_>| {
+        let calls = calls(&at);
+        let own = calls.iter().position(is_own)?;
+        calls[own + 1..].iter().any(|frame| !is_installed(&frame.file)).then(|| SourceLine::of(calls[own].clone()))
+    };
+    EditedLines::of(program.module.instructions().filter(is_it).filter_map(call).collect(), Vec::new())
 }
 
 /// The innermost line that all derivatives along directions share.

@@ -159,6 +159,11 @@ impl<'m> Shrunk<'m> {
                 stacks.clone()
             });
             arrays.push(own.collect());
+            // A compiler makes drawn numbers again inside of what reads them late.
+            if array.bytes == most && matches!(&proposal.finding, Finding::LargeDimension(found) if found.is_made) {
+                let again = program.module.instructions().filter(|at| is_it(at) || reads_it(at));
+                all.extend(again.map(|at| calls(&at)).filter(|calls| !calls.is_empty()));
+            }
         }
         Some(Self { all, arrays })
     }

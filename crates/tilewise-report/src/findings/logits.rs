@@ -17,9 +17,9 @@ fn code(finding: &Logits, about: &Recommendation) -> String {
     let cap = if finding.is_capped { "\n    logits = cap * jnp.tanh(logits / cap)  # cap: your soft cap" } else { "" };
     if finding.used == LogitsUse::Scores {
         return format!(
-            "score = lambda part: f(*part)  # f: your call that makes the logits and what is read of them\n\
-             parts = jax.tree.map(lambda x: x.reshape({parts}, -1, *x.shape[1:]), inputs)  # its inputs' arrays, samples first\n\
-             scores = jax.tree.map(jnp.concatenate, jax.lax.map(score, parts))"
+            "in_parts = lambda x: x.reshape({parts}, -1, *x.shape[1:])  # samples first\n\
+             parts = jax.tree.map(in_parts, (tokens,))  # all that a call there takes of the samples\n\
+             scores = jax.tree.map(jnp.concatenate, jax.lax.map(lambda part: f(params, *part), parts))  # f: each call there"
         );
     }
     let is_distilled = finding.used == LogitsUse::Distillation;

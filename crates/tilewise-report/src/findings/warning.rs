@@ -30,10 +30,7 @@ pub fn warning(warning: &ReportWarning) -> String {
         }
         ReportWarning::OtherGeneration { other, audited, is_named } => {
             let how = if *is_named { "its file is named after" } else { "its text is of" };
-            format!(
-                "{how} {other}: its arrays are sized as there, and {audited} is asked to hold them, so figures may differ from a compilation for \
-                 {audited}"
-            )
+            format!("{how} {other}; compiled for {audited}, sizes may differ a little")
         }
         ReportWarning::OtherBuild { compiler, machine } => {
             let made = match compiler {

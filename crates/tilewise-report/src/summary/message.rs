@@ -17,8 +17,8 @@ use tilewise_oom::{
 /// ```
 /// use tilewise_report::MessageSummary;
 ///
-/// let text = "Attempting to reserve 6.48G at the bottom of memory. That was not possible. \
-///             There are 6.78G free, 0B reserved, and 3.33G reservable.";
+/// let text = "Attempting to allocate 6.48G. That was not possible. There are 6.78G free. Due to fragmentation, the largest \
+///             contiguous region of free memory is 3.33G.";
 /// let explained = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
 /// let sentence = "Enough is free, but not in one piece: 6.48 GiB are asked for, 6.78 GiB are free, the largest piece has 3.33 GiB.";
 /// assert_eq!(MessageSummary::of(&explained).verdict, sentence);

@@ -395,7 +395,7 @@ ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
     let scored = text.replace(line, &product("logits", "")).replace("(h.1, logits, soft)", "(h.1, w.1)");
     let scored = advice(&scored.replace("exponential(logits)", named).replace("ROOT g", picked));
     assert!(sentence(&scored[0]).starts_with("Make the logits of some samples at a time"), "{}", sentence(&scored[0]));
-    assert!(code(&scored[0]).is_some_and(|code| code.contains("jax.lax.map(score, parts)")));
+    assert!(code(&scored[0]).is_some_and(|code| code.contains("jax.lax.map(lambda part: f(params, *part), parts)")));
     // Features are as many, too, but no softmax goes over them.
     let features = advice(&text.replace("exponential(", "tanh("));
     assert!(features.iter().all(|piece| !sentence(piece).contains("vocabulary")), "{features:?}");
