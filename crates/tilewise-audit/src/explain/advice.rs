@@ -46,7 +46,8 @@ pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
             let budget = message.budget();
             let bytes = budget.used_bytes;
             let are_made = budget.temporary_bytes.zip(bytes).is_some_and(|(made, all)| made > all / 2);
-            let finding = Finding::Memory(MemoryFinding::OffHost { bytes, are_made });
+            let percent = Shrink::of(&budget, message.form).map(|shrink| shrink.percent);
+            let finding = Finding::Memory(MemoryFinding::OffHost { bytes, are_made, percent });
             vec![Recommendation::new(finding, Target::Value, Some(framework))]
         }
         verdict => program(listing, framework, verdict),

@@ -185,7 +185,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             "mesh = jax.make_mesh((jax.device_count(),), ('x',), axis_types=(jax.sharding.AxisType.Auto,))\n\
              x = jax.jit(make, out_shardings=NamedSharding(mesh, PartitionSpec('x')))()  # make: a function of the call",
         ),
-        MemoryFinding::OffHost { bytes: taken, are_made: true } => {
+        MemoryFinding::OffHost { bytes: taken, are_made: true, .. } => {
             let taken = taken.map(|taken| format!(", {}", bytes(taken))).unwrap_or_default();
             Words::new(format!(
                 "Offload less, or divide between devices what the program offloads{taken}: it makes these values itself, as under a \
@@ -199,16 +199,19 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
                 "x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec('x')))  # x: the layers' input; an axis that the mesh divides",
             )
         }
-        MemoryFinding::OffHost { bytes: taken, .. } => {
+        MemoryFinding::OffHost { bytes: taken, percent, .. } => {
             let taken = taken.map(|taken| format!(", {},", bytes(taken))).unwrap_or_default();
+            let by = percent.map(|percent| format!("{percent} % ")).unwrap_or_default();
             Words::new(format!(
-                "Offload less, or divide what is offloaded{taken} between more hosts: arrays in `pinned_host` memory (`S(5)` in their \
+                "Offload {by}less, or divide what is offloaded{taken} between more hosts: arrays in `pinned_host` memory (`S(5)` in their \
                  layout) are the program's own, and each host holds its devices' parts; a host with more memory helps, too"
             ))
+            .task(format!("Offload {by}less, or divide it between more hosts"))
             .jax(
                 about,
-                SHARDING,
-                "sharding = NamedSharding(mesh, PartitionSpec('x'), memory_kind='pinned_host')\nstate = jax.device_put(state, sharding)",
+                JAX,
+                "policy = jax.checkpoint_policies.save_and_offload_only_these_names(  # if a checkpoint's policy offloads: fewer names\n    \
+                 names_which_can_be_saved=[], names_which_can_be_offloaded=['hidden'], offload_src='device', offload_dst='pinned_host')",
             )
         }
         MemoryFinding::Arguments { .. } => arguments(finding, about),

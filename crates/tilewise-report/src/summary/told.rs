@@ -200,12 +200,13 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
         matches!(message.verdict(), OomVerdict::KernelMemory | OomVerdict::Spills) && message.form != Form::Scoped;
     let all = explanation.allocations.iter().map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     let of_core = budget.used_bytes.filter(|_| is_of_core && all > 0).map(|used| used.saturating_sub(all));
+    let others = match largest_unlisted(explanation) {
+        _ if temporary == 0 => "arrays that the program makes".to_owned(),
+        Some(most) => format!("smaller arrays that the program makes, of {} at most", bytes(most)),
+        None => "other arrays that the program makes".to_owned(),
+    };
     let totals = [
-        (
-            "temporaries",
-            made,
-            if temporary == 0 { "arrays that the program makes" } else { "other arrays that the program makes" },
-        ),
+        ("temporaries", made, others.as_str()),
         (
             "arguments",
             arguments.map(|all| all.saturating_sub(listed)),
@@ -218,7 +219,18 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
     ];
     let of_bytes =
         |(kind, bytes, sentence): (_, Option<u64>, &str)| Some(PeakCause::of_bytes(kind, bytes?, sentence.to_owned()));
-    totals.into_iter().filter_map(of_bytes)
+    totals.into_iter().filter_map(of_bytes).collect::<Vec<_>>().into_iter()
+}
+
+/// Bytes of the largest array inside a program that its list may leave out: the list begins with the largest, and has no gap.
+fn largest_unlisted(explanation: &Explanation) -> Option<u64> {
+    /// A list of one or two may be a person's choice.
+    const LEAST: usize = 3;
+    let inside = explanation.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
+    let rows: Vec<&Allocation> = inside.collect();
+    let is_whole = (1..).zip(&rows).all(|(number, row)| row.entry.number == Some(number));
+    let smallest = rows.iter().map(|row| row.taken_bytes()).min();
+    smallest.filter(|smallest| is_whole && rows.len() >= LEAST && *smallest > 0)
 }
 
 /// The name that a row goes by without a shape.

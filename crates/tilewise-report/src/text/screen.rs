@@ -107,7 +107,7 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Writes it, and returns the parts that had room: code before quotes of lines that make arrays.
+    /// Writes it, and returns the parts that had room: code before quotes of lines that make arrays, and before strips.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<Shown> {
         let (mut lines, mut shown) = self.lines(true)?;
         let first = self.changes.first();
@@ -122,7 +122,7 @@ impl<'a> Screen<'a> {
         Ok(shown)
     }
 
-    fn lines(&self, are_quoted: bool) -> io::Result<(Vec<u8>, Shown)> {
+    fn lines(&self, is_illustrated: bool) -> io::Result<(Vec<u8>, Shown)> {
         let (headline, width) = (self.headline, self.terminal.width);
         let mut lines = Vec::new();
         write_wrapped(&headline.sentence, style_of(headline.tone).bold(), ["", "  "], width, &mut lines)?;
@@ -142,7 +142,7 @@ impl<'a> Screen<'a> {
             }
             let lines = if cause.is_rest() { &mut rest } else { &mut lines };
             let label = if at == 0 { self.labels[0] } else { "" };
-            self.write_cause(label, percent, cause, are_quoted, lines)?;
+            self.write_cause(label, percent, cause, is_illustrated, lines)?;
         }
         let behind_causes = lines.len();
         if !self.changes.is_empty() || !self.remedies.is_empty() {
@@ -234,7 +234,7 @@ impl<'a> Screen<'a> {
         label: &str,
         percent: Option<f64>,
         cause: &PeakCause,
-        is_quoted: bool,
+        is_illustrated: bool,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let share = percent.map_or_else(String::new, |percent| format!("{percent:>3.0} %"));
@@ -258,11 +258,13 @@ impl<'a> Screen<'a> {
             writeln!(out, "{indent}{}", styled(FAINT, place))?;
         }
         let line = cause.source.as_ref().map_or(0, |source| source.line);
-        if let Some(quote) = cause.quote.as_ref().filter(|_| is_quoted) {
+        if let Some(quote) = cause.quote.as_ref().filter(|_| is_illustrated) {
             self.write_quote(line, quote, CAUSE, out)?;
         }
         match cause.filled {
-            Some([filled, places]) if places > filled => writeln!(out, "{indent}{}", self.strip(filled, places)),
+            Some([filled, places]) if places > filled && is_illustrated => {
+                writeln!(out, "{indent}{}", self.strip(filled, places))
+            }
             _ => Ok(()),
         }
     }

@@ -93,6 +93,8 @@ pub enum MemoryFinding {
         bytes: Option<u64>,
         /// Whether the program makes most of them, rather than takes them as arguments.
         are_made: bool,
+        /// The percentage by which they have to shrink, if known.
+        percent: Option<u64>,
     },
     /// The arguments alone don't fit.
     Arguments {
