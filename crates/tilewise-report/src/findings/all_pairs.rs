@@ -8,7 +8,7 @@ use super::{
 use tilewise_audit::{Recommendation, recommendation::finding::AllPairs};
 
 pub(super) fn words(finding: &AllPairs, about: &Recommendation) -> Words {
-    let AllPairs { rows, blocks, has_gradient, .. } = finding;
+    let AllPairs { rows, blocks, has_gradient, is_read_in_loop, .. } = finding;
     let (behind, [open, close]) =
         if *has_gradient { (", each behind `jax.checkpoint`", ["jax.checkpoint(", ")"]) } else { ("", [""; 2]) };
     let mut or_samples = String::new();
@@ -34,11 +34,18 @@ sums = jax.lax.map({open}of_row{close}, xs"
         );
         ("rows", why, code)
     };
-    Words::new(format!(
+    let words = Words::new(format!(
         "Compute [{}]{} in blocks of {row}{behind}: {why}; {blocks} blocks free this much",
         bounds_of(about),
         at_line(about),
     ))
     .task(format!("Compute it in {blocks} blocks of {row}, one after another"))
-    .jax(about, JAX, format!("{code}, batch_size={}){or_samples}", rows.div_ceil(*blocks)))
+    .jax(about, JAX, format!("{code}, batch_size={}){or_samples}", rows.div_ceil(*blocks)));
+    // A solver's product with it, for example.
+    match is_read_in_loop {
+        true => {
+            words.caveat("a loop reads it, and has to compute the blocks again in each turn: its time grows by theirs")
+        }
+        false => words,
+    }
 }

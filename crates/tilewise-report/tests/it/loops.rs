@@ -335,3 +335,36 @@ fn steps_that_are_read_by_their_numbers_are_kept_alone() {
     let said = Audit::new(&program).run().advice().first().map(sentence);
     assert!(said.as_ref().is_some_and(|said| said.contains("Keep only the 7 steps")), "{said:?}");
 }
+
+/// A matrix of pairs that a solver's loop multiplies by: its blocks are computed again in each turn.
+#[test]
+fn blocks_that_a_loop_reads_cost_each_turn() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+body {
+  c = (s32[], f32[16384,8], f32[16384,16384]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  v = f32[16384,8]{1,0:T(8,128)} get-tuple-element(c), index=1
+  k = f32[16384,16384]{1,0:T(8,128)} get-tuple-element(c), index=2
+  next = f32[16384,8]{1,0:T(8,128)} dot(k, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (s32[], f32[16384,8], f32[16384,16384]) tuple(i, next, k)
+}
+condition {
+  c = (s32[], f32[16384,8], f32[16384,16384]) parameter(0)
+  i = s32[] get-tuple-element(c), index=0
+  ROOT less = pred[] compare(i, i), direction=LT
+}
+ENTRY main {
+  x.1 = f32[16384,16]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  b.1 = f32[16384,8]{1,0:T(8,128)} parameter(1), metadata={op_name="b"}
+  zero = s32[] constant(0)
+  k = f32[16384,16384]{1,0:T(8,128)} dot(x.1, x.1), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  t = (s32[], f32[16384,8], f32[16384,16384]) tuple(zero, b.1, k)
+  w = (s32[], f32[16384,8], f32[16384,16384]) while(t), condition=condition, body=body
+  ROOT out = f32[16384,8]{1,0:T(8,128)} get-tuple-element(w), index=1
+}"#;
+    let found = advice(text);
+    let words = tilewise_report::words(&found[0]);
+    assert!(words.task.contains("in 16 blocks of rows"), "{}", words.task);
+    assert!(words.caveat.is_some_and(|caveat| caveat.starts_with("a loop reads it")));
+}

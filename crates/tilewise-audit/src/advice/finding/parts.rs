@@ -15,6 +15,8 @@ pub struct AllPairs {
     pub blocks: u64,
     /// Whether the program takes a gradient, which computes each block again.
     pub has_gradient: bool,
+    /// Whether a loop reads it that doesn't make it, and computes each block again in each turn.
+    pub is_read_in_loop: bool,
 }
 
 /// A large array, the lines of which can make and read a block of rows at a time.

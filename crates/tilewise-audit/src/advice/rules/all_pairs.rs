@@ -107,7 +107,13 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     if alike().any(|array| is_needed_whole(program, array)) {
         return None;
     }
-    let finding = AllPairs { rows, columns, blocks: BLOCKS, has_gradient: program.has_gradient };
+    let finding = AllPairs {
+        rows,
+        columns,
+        blocks: BLOCKS,
+        has_gradient: program.has_gradient,
+        is_read_in_loop: is_read_in_loop(program, largest, |_| true),
+    };
     let proposal = Proposal::new(Finding::AllPairs(finding), Target::Value, program.advised(largest)).bound();
     // Rows that a later loop looks up stay.
     let in_blocks = alike().filter(|array| !is_looked_up(program, array));
@@ -123,11 +129,20 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
 /// Whether the steps of a loop pick rows of an array that is made before it.
 fn is_looked_up(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
     let picks = |at: &Instruction<'_>| matches!(at.opcode(), Opcode::DynamicSlice | Opcode::Gather);
+    is_read_in_loop(program, array, |reader| any_fused(reader, picks))
+}
+
+/// Whether the steps of a loop read an array that is made before it, by an instruction of some sort.
+fn is_read_in_loop(
+    program: &ProgramModel<'_>,
+    array: &LiveArray<'_>,
+    is_it: impl Fn(&Instruction<'_>) -> bool,
+) -> bool {
     program.flow.readers(array.position).any(|found| match found {
         Use::Read(op) => program
             .flow
             .instruction(op)
-            .is_some_and(|reader| reader.computation() != array.instruction.computation() && any_fused(&reader, picks)),
+            .is_some_and(|reader| reader.computation() != array.instruction.computation() && is_it(&reader)),
         _ => false,
     })
 }
