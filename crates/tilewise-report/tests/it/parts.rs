@@ -6,6 +6,7 @@ use super::{
 };
 use tilewise_audit::{Audit, Program, recommendation::Saving};
 use tilewise_report::AuditOutput;
+use tilewise_testing::programs;
 
 /// A TPU's compiler concatenates so what it computes: each piece is padded to the whole, and the larger is taken.
 #[test]
@@ -295,4 +296,13 @@ ENTRY main (x.1: f32[1024,256], i.1: s32[1024,1]) -> f32[1024] {{
     let parts = found.iter().find(|piece| kind(piece) == ("chunk", "value")).expect("parts");
     // The table is a repeat, too, of which parts are read: its 64 MiB are another change's.
     assert_eq!((kind(&found[0]), parts.saving), (("free", "upstream"), Saving::AtMost(16 * MIB)), "{found:?}");
+}
+
+/// Planes under `jax.vmap`, each of which scatters into a grid of its own: real and imaginary parts have one array of indices.
+#[test]
+fn planes_that_scatter_into_their_own_grids_stay_apart() {
+    let text = tilewise_hlo::read_text(programs::path("radio_planes.v6e.hlo.gz")).expect("a text");
+    let found = advice(&text);
+    assert!(sentence(&found[0]).contains("along dimension 0"), "{}", sentence(&found[0]));
+    assert!(sentence(&found[0]).contains("have this dimension, of size 48"), "{}", sentence(&found[0]));
 }
