@@ -163,8 +163,10 @@ pub(super) fn of(text: &str, server: Option<Server>) -> Vec<Setting> {
         // Where batches were tried, the length of a sample is no first guess.
         let are_tried = all.iter().any(|(setting, is_only)| !is_only && setting.is_of_batch());
         found = if are_tried { Vec::new() } else { only(all) };
-        // One of a kind: the longest name is the most telling.
-        let order = |it: &Setting| (!it.is_of_batch(), !it.is_of_environments(), Reverse(it.name.len()));
+        // One of a kind: an option of a command before a log's word for it, then the longest name, which is the most telling.
+        let is_option = |it: &Setting| text.contains(&["--", &*it.name].concat());
+        let order =
+            |it: &Setting| (!it.is_of_batch(), !it.is_of_environments(), !is_option(it), Reverse(it.name.len()));
         found.sort_by_key(order);
         found.dedup_by_key(|setting| setting.is_of_batch());
     }
@@ -340,6 +342,7 @@ mod tests {
             read("--per_device_train_batch_size 256 \\\n --seq_len=512"),
             ["per_device_train_batch_size 256", "seq_len 512"]
         );
+        assert_eq!(read("train.py --batch_size=8\n[train] per_chip_batch=8"), ["batch_size 8"]);
         assert_eq!(read("{\"batch_size\": 64}, batch = 8, seq=1024."), ["batch_size 64", "seq 1024"]);
         assert_eq!(read("(seq=64, batch=1)"), ["batch 1", "seq 64"]);
         assert_eq!(read("BS=256, train_bs = 8"), ["train_bs 8"]);
