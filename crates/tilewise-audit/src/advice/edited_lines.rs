@@ -92,10 +92,6 @@ fn products(program: &ProgramModel<'_>, proposal: &Proposal, matrix: [u64; 2]) -
 /// The lines of the jitted function below which others make logits that no gradient goes through: the gradient's own logits may come
 /// from a call of the same function.
 fn scores(program: &ProgramModel<'_>, proposal: &Proposal) -> Option<EditedLines> {
-    let is_own = |frame: &SourceLocation<'_>| {
-        let name = frame.function.as_deref().and_then(|name| name.rsplit('.').next());
-        name == Some(program.function()) && !is_installed(&frame.file)
-    };
     let changed = program.temporaries().filter(|array| proposal.buffers.at_most.contains_key(&array.buffer));
     let most = changed.map(|array| elements(&array.bounds)).max()?;
     let is_it = |at: &Instruction<'_>| {
@@ -104,7 +100,7 @@ fn scores(program: &ProgramModel<'_>, proposal: &Proposal) -> Option<EditedLines
     };
     let call = |at: Instruction<'_>| {
         let calls = calls(&at);
-        let own = calls.iter().position(is_own)?;
+        let own = calls.iter().position(|frame| is_jitted(program, frame) && !is_installed(&frame.file))?;
         calls[own + 1..].iter().any(|frame| !is_installed(&frame.file)).then(|| SourceLine::of(calls[own].clone()))
     };
     EditedLines::of(program.module.instructions().filter(is_it).filter_map(call).collect(), Vec::new())
@@ -169,14 +165,17 @@ fn loss<'c, 'm: 'c>(calls: impl Iterator<Item = &'c Calls<'m>>, line: &SourceLin
     (!name.ends_with('>')).then(|| name.to_owned())
 }
 
+/// Whether a frame is of the jitted function, by its name.
+fn is_jitted(program: &ProgramModel<'_>, frame: &SourceLocation<'_>) -> bool {
+    frame.function.as_deref().and_then(|name| name.rsplit('.').next()) == Some(program.function())
+}
+
 /// The first line of the jitted function in the call stacks: of several of its name, of the one that most of them have.
 fn function(program: &ProgramModel<'_>, stacks: &Stacks<'_>) -> Option<SourceLine> {
     let own = |frame: &SourceLocation<'_>| frame.function.as_deref().map(str::to_owned);
-    let is_it = |frame: &&SourceLocation<'_>| {
-        own(frame).as_deref().and_then(|name| name.rsplit('.').next()) == Some(program.function())
-    };
     let mut found: BTreeMap<(String, Option<String>), (usize, &SourceLocation<'_>)> = BTreeMap::new();
-    for frame in stacks.all().iter().filter_map(|sampled| sampled.calls.iter().find(is_it)) {
+    for frame in stacks.all().iter().filter_map(|sampled| sampled.calls.iter().find(|frame| is_jitted(program, frame)))
+    {
         let (count, first) = found.entry((frame.file.to_string(), own(frame))).or_insert((0, frame));
         *count += 1;
         if frame.line < first.line {

@@ -28,10 +28,16 @@ y = jax.lax.map({open}of_query{close}, queries"
             Some(lines) if !lines.more.is_empty() => "what these lines".to_owned(),
             _ => "what your lines".to_owned(),
         };
-        let code = format!(
-            "# of_row(x): {lines} make of the row of one x, such as its sum
+        let code = if *is_read_in_loop {
+            "# row(x): the matrix's row of one x; in the loop, in place of matrix @ v:
+product = lambda v: jax.lax.map(lambda x: row(x) @ v, xs"
+                .to_owned()
+        } else {
+            format!(
+                "# of_row(x): {lines} make of the row of one x, such as its sum
 sums = jax.lax.map({open}of_row{close}, xs"
-        );
+            )
+        };
         ("rows", why, code)
     };
     let words = Words::new(format!(
@@ -43,9 +49,8 @@ sums = jax.lax.map({open}of_row{close}, xs"
     .jax(about, JAX, format!("{code}, batch_size={}){or_samples}", rows.div_ceil(*blocks)));
     // A solver's product with it, for example.
     match is_read_in_loop {
-        true => {
-            words.caveat("a loop reads it, and has to compute the blocks again in each turn: its time grows by theirs")
-        }
+        true => words
+            .caveat("a loop reads it: each turn then makes all blocks again, which takes as long as making the matrix"),
         false => words,
     }
 }

@@ -233,13 +233,23 @@ fn plain(
     parts = {tree}\n",
         taken.in_parts()
     );
-    let of_sums = format!("# if {loss} is a mean, of as many in each part");
+    // A mean of the parts' means is that of all, of as many in each.
+    let [mean, sum] = [format!("jax.tree.map(lambda s: s / {parts}, sums)"), "sums".to_owned()];
+    let (joined, note) = match finding.is_summed {
+        true => (
+            sum,
+            format!(
+                "# {loss} seems to be a sum (of a mean: {mean}); what the parts share, as a prior, counts {parts} times"
+            ),
+        ),
+        false => (mean, format!("# if {loss} is a mean, of as many in each part; of a sum: sums")),
+    };
     if !options.contains("has_aux=True") {
         return Some(format!(
             "{head}    zeros = jax.tree.map(jnp.zeros_like, {shapes}(f, {first}))
     add = lambda sums, part: (jax.tree.map(jnp.add, sums, f({params}, {star}part)), None)
     sums, _ = jax.lax.scan(add, zeros, parts)
-    return jax.tree.map(lambda s: s / {parts}, sums)  {of_sums}; if a sum: return sums (a prior in it counts once)"
+    return {joined}  {note}"
         ));
     }
     // A label of each sample isn't averaged: what belongs to a part stays apart.
@@ -254,7 +264,7 @@ fn plain(
         return jax.tree.map(jnp.add, sums, {sums}), aux
     {result} = {shapes}(f, {first})
     sums, aux = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, {sums}), parts)  # aux: of each part, stacked
-    {bare} = jax.tree.map(lambda s: s / {parts}, sums)  {of_sums}; if a sum: {bare} = sums (a prior in it counts once)
+    {bare} = {joined}  {note}
     return {result}",
         bare = sums.trim_matches(['(', ')'])
     ))

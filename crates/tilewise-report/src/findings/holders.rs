@@ -87,7 +87,11 @@ pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
     let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
     let list = match names[..] {
         ["the program"] => return look_inside(NO_ARRAYS, None, about),
-        ["others"] => return processes("other processes", figures.shared),
+        ["others"] if figures.shared.is_empty() => return processes("other processes", ""),
+        ["others"] => {
+            let shared = format!(": end those that are done, or set {} for both", figures.shared);
+            return processes("other processes", &shared);
+        }
         [.., _] if names.len() > 1 => format!("{} or {}", names[..names.len() - 1].join(", "), names[names.len() - 1]),
         _ => names.concat(),
     };
@@ -101,14 +105,9 @@ pub(super) fn words(found: Holders, about: &Recommendation) -> Words {
     .code(figures.imports, format!("# right before the failing call\n{}\n{}", figures.print, lines.join("\n")))
 }
 
-/// The look at other processes, where a framework has no figures of its own or these have the rest.
-fn processes(holders: &str, shared: &str) -> Words {
-    let or_share = match shared {
-        "" => String::new(),
-        lines if lines.starts_with('\n') => lines.to_owned(),
-        shared => format!(": end those that are done, or set {shared} for both"),
-    };
+/// The look at other processes, where a framework has no figures of its own or these have the rest; with code behind it.
+fn processes(holders: &str, behind: &str) -> Words {
     Words::new(format!("See whether {holders} hold the device's memory (of an NVIDIA card: `nvidia-smi`)"))
         .task(format!("See whether {holders} hold the device's memory"))
-        .code(None, format!("{PROCESSES}{or_share}"))
+        .code(None, format!("{PROCESSES}{behind}"))
 }

@@ -321,20 +321,25 @@ const LARGEST_BLOCKS: &str = "the largest blocks of its BlockSpecs";
 
 /// Blocks that become smaller by this percentage, in powers of two: `halve the blocks`.
 fn divided(blocks: &str, percent: Option<u64>) -> String {
+    match parts_of_block(percent) {
+        2 => format!("halve {blocks}"),
+        4 => format!("cut {blocks} to a quarter"),
+        _ => format!("cut {blocks} to an eighth or less"),
+    }
+}
+
+/// The power of two by which a block has to be divided to become smaller by this percentage, eight at most.
+fn parts_of_block(percent: Option<u64>) -> u64 {
     match percent {
-        None | Some(..=50) => format!("halve {blocks}"),
-        Some(..=75) => format!("cut {blocks} to a quarter"),
-        Some(_) => format!("cut {blocks} to an eighth or less"),
+        None | Some(..=50) => 2,
+        Some(..=75) => 4,
+        Some(_) => 8,
     }
 }
 
 /// A block whose first side is divided likewise.
 fn smaller_spec(percent: Option<u64>) -> String {
-    let parts = match percent {
-        None | Some(..=50) => 2,
-        Some(..=75) => 4,
-        Some(_) => 8,
-    };
+    let parts = parts_of_block(percent);
     format!(
         "spec = pl.BlockSpec((ROWS // {parts}, COLUMNS), index_map)  # its sides now; the grid takes {parts} times as many steps along the rows"
     )

@@ -307,8 +307,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
                 );
             }
             let piece = piece.map(|piece| format!(", the largest piece has {}", printed(piece))).unwrap_or_default();
-            // A thirty-second part of the smallest TPU's memory.
-            let least = Generation::ALL.iter().map(|tpu| tpu.hbm_bytes()).min().unwrap_or_default() / 32;
+            let least = smallest_hbm().unwrap_or_default() / 32;
             match message.limit.as_ref().filter(|free| free.bytes() < least) {
                 Some(_) => format!("The memory is nearly full: {free} are left, in pieces{piece}, and {asked} are asked for."),
                 None => format!("Enough is free, but not in one piece: {asked} are asked for, {free} are free{piece}."),
@@ -329,8 +328,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
                 );
             }
             // Less free memory than the smallest TPU's means that others hold the rest.
-            let least = || Generation::ALL.iter().map(|tpu| tpu.hbm_bytes()).min();
-            let room = budget.capacity_bytes.or_else(least);
+            let room = budget.capacity_bytes.or_else(smallest_hbm);
             let is_part = |size: &Option<PrintedSize>| size.as_ref().is_some_and(|size| Some(size.bytes()) < room);
             let is_beside = budget.others_bytes.is_some() || is_part(&message.limit) || is_part(&message.used);
             let or_else = if is_beside { "" } else { ", or it is too large by itself" };
@@ -349,6 +347,11 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         _ if message.form == Form::Other => "The message does not tell what ran out.".to_owned(),
         _ => "The message does not tell what takes the memory.".to_owned(),
     }
+}
+
+/// The least HBM that a TPU's core has, in bytes.
+fn smallest_hbm() -> Option<u64> {
+    Generation::ALL.iter().map(|tpu| tpu.hbm_bytes()).min()
 }
 
 /// The memory of one core of an old TPU, whose slices are named after all of them.

@@ -162,7 +162,7 @@ fn of_chunks(chunks: Chunks, in_use: Option<u64>, asked: Option<u64>) -> PeakCau
 }
 
 /// The message's totals without a list.
-fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<Item = PeakCause> + use<'a> {
+fn unlisted(explanation: &Explanation, budget: &Budget) -> Vec<PeakCause> {
     let interface = explanation.allocations.iter().filter(|row| row.entry.section == Section::ArgumentsAndOutputs);
     let listed = interface.map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     // At run time they are a part of the memory that was there before.
@@ -219,7 +219,7 @@ fn unlisted<'a>(explanation: &'a Explanation, budget: &Budget) -> impl Iterator<
     ];
     let of_bytes =
         |(kind, bytes, sentence): (_, Option<u64>, &str)| Some(PeakCause::of_bytes(kind, bytes?, sentence.to_owned()));
-    totals.into_iter().filter_map(of_bytes).collect::<Vec<_>>().into_iter()
+    totals.into_iter().filter_map(of_bytes).collect()
 }
 
 /// Bytes of the largest array inside a program that its list may leave out: the list begins with the largest, and has no gap.

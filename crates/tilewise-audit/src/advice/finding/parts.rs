@@ -89,6 +89,8 @@ pub struct LargeDimension {
     pub is_on_devices: bool,
     /// Whether the loss is divided by a sum over the batch that differs between parts, such as that of a mask.
     pub is_divided: bool,
+    /// Whether no constant of the program divides by the number of positions, or by a multiple of it, as a mean does.
+    pub is_summed: bool,
     /// Whether the number of parts was raised because the program doesn't fit in fewer.
     pub is_to_fit: bool,
     /// Another number of parts that frees much more, or much less.

@@ -17,6 +17,8 @@ use crate::{
     program::traced,
 };
 use foldhash::{HashMap, HashSet};
+use tilewise::ElementKind;
+use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Role;
 
 /// Default number of parts, and smallest batch: what remains of a halved array is still the largest.
@@ -33,6 +35,31 @@ impl Rule for OneLargeDimension {
         };
         proposal.into_iter().collect()
     }
+}
+
+/// Whether a constant of a program is the number of positions, its inverse, or twice that, or such of a multiple of it: a mean is divided
+/// by it, and so is the gradient of a mean of squares.
+fn has_mean(program: &ProgramModel<'_>, size: u64) -> bool {
+    // Half of the last place of an `f32`, which an inverse has lost.
+    const ROUNDED: f64 = 6e-8;
+    #[expect(clippy::cast_precision_loss, reason = "no dimension has as many positions")]
+    let size = size as f64;
+    let is_multiple = |count: f64| {
+        let beyond = count.round() % size;
+        count.round() >= size
+            && beyond.min(size - beyond) <= count * ROUNDED
+            && (count - count.round()).abs() <= 2.0 * count * ROUNDED
+    };
+    let is_of_mean = |at: &Instruction<'_>| {
+        let is_float =
+            || at.shape().is_ok_and(|shape| shape.element_type().is_some_and(|of| of.kind() == ElementKind::Float));
+        let value = at.operands_text().trim().parse().map_or(0.0, f64::abs);
+        at.opcode() == Opcode::Constant
+            && value > 0.0
+            && is_float()
+            && [value, 1.0 / value, 2.0 / value].into_iter().any(is_multiple)
+    };
+    program.module.instructions().any(|at| is_of_mean(&at))
 }
 
 /// The proposal for a program's batch, with the saving of its number of parts.
@@ -56,6 +83,7 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
         }),
         is_on_devices: program.partitions > 1 && !program.is_mapped(),
         is_divided: batch.is_divided && batch.gradients == GradientSums::Summed,
+        is_summed: !has_mean(program, size),
         is_to_fit: batch.is_to_fit,
         others: batch.others,
         // Other libraries' functions take more than arrays; of a dimension that devices divide, parts would be moved between
@@ -121,6 +149,7 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>) -> Option<Pro
         joint: None,
         is_on_devices: false,
         is_divided: false,
+        is_summed: false,
         is_to_fit: false,
         function: None,
         in_parts: None,
