@@ -29,9 +29,10 @@ y = jax.lax.map({open}of_query{close}, queries"
             _ => "what your lines".to_owned(),
         };
         let code = if *is_read_in_loop {
-            "# row(x): the matrix's row of one x; in the loop, in place of matrix @ v:
-product = lambda v: jax.lax.map(lambda x: row(x) @ v, xs"
-                .to_owned()
+            format!(
+                "# row(x): the matrix's row of one x; in the loop, in place of matrix @ v:
+product = lambda v: jax.lax.map({open}lambda x: row(x) @ v{close}, xs"
+            )
         } else {
             format!(
                 "# of_row(x): {lines} make of the row of one x, such as its sum

@@ -55,7 +55,7 @@ const OF_TORCH_XLA: Figures = Figures {
     shared: "PJRT_ALLOCATOR_FRACTION=0.4",
 };
 
-/// EXLA's share of a GPU, of which it sets nothing aside so; and the end of a tensor.
+/// EXLA's option against setting a GPU's memory aside, and the call that frees a tensor, behind the list of processes.
 const OF_EXLA: &str = "\nconfig :exla, :clients, cuda: [platform: :cuda, preallocate: false]  # takes what is needed alone\n\
                        Nx.backend_deallocate(tensor)  # of what is done";
 
