@@ -134,7 +134,7 @@ impl<'m> Shrunk<'m> {
         let mut all: Vec<Calls<'m>> = joint.iter().map(calls).filter(|calls| !calls.is_empty()).collect();
         // One fusion may make or read many of the arrays.
         let mut known: HashMap<(usize, u64), Range<usize>> = HashMap::default();
-        let mut arrays = Vec::new();
+        let (mut arrays, mut looked_for) = (Vec::new(), Vec::new());
         for array in shrunk.into_iter().filter(|array| array.bytes >= most / SMALL) {
             let count = elements(&array.bounds);
             let is_it = |at: &Instruction<'_>| bounds(at).is_some_and(|bounds| elements(&bounds) == count);
@@ -160,7 +160,9 @@ impl<'m> Shrunk<'m> {
             });
             arrays.push(own.collect());
             // A compiler makes drawn numbers again inside of what reads them late.
-            if array.bytes == most && matches!(&proposal.finding, Finding::LargeDimension(found) if found.is_made) {
+            let is_made = matches!(&proposal.finding, Finding::LargeDimension(found) if found.is_made);
+            if is_made && array.bytes == most && !looked_for.contains(&count) {
+                looked_for.push(count);
                 let again = program.module.instructions().filter(|at| is_it(at) || reads_it(at));
                 all.extend(again.map(|at| calls(&at)).filter(|calls| !calls.is_empty()));
             }
