@@ -186,22 +186,21 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 None => words,
             }
         }
-        ElsewhereFinding::HostCopies(processes) => Words::new(format!(
-            "Hold the model and the data once for all{} processes: make them before the processes are forked, which share what none of them \
-             writes, and move the model to its device in one process after the other; else start fewer processes",
-            processes.map(|processes| format!(" {processes}")).unwrap_or_default()
-        ))
-        .task(format!(
-            "Hold the model once for all{} processes, or start fewer",
-            processes.map(|processes| format!(" {processes}")).unwrap_or_default()
-        ))
+        ElsewhereFinding::HostCopies(processes) => {
+            let all = processes.map_or_else(|| "all".to_owned(), |processes| format!("all {processes}"));
+            Words::new(format!(
+                "Hold the model and the data once for {all} processes: make them before the processes are forked, which share what none of them \
+                 writes, and move the model to its device in one process after the other; else start fewer processes"
+            ))
+            .task(format!("Hold the model once for {all} processes, or start fewer"))
         .of_framework(about, |framework| match framework {
             Framework::TorchXla => Some((
                 "import torch_xla.distributed.xla_multiprocessing as xmp",
                 "model = xmp.MpModelWrapper(Model())  # before xmp.spawn(…, start_method='fork'); in a process: model.to(device)",
             )),
             _ => None,
-        }),
+        })
+        }
         ElsewhereFinding::HostPerUnit { per_unit, converts } => {
             let PerUnit { each, count, all, .. } = per_unit;
             let (each, all) = (bytes(*each), bytes(*all));

@@ -258,7 +258,7 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
                 false => format!("Leave the server a smaller KV cache (`{flag}`), fewer sequences, or smaller weights"),
             })
             .code_if(command(server).map(|command| match is_lowered {
-                true => format!("{command} {requests} 64 {length} 4096  # such as half of now"),
+                true => format!("{command} {requests} 64 {length} 4096  # in place of these, about half of yours"),
                 false => lower_share(command, flag),
             }))
         }
@@ -462,7 +462,7 @@ fn command(server: Server) -> Option<&'static str> {
 
 /// A lower share of the memory for a server, where its own is unknown.
 fn lower_share(command: &str, flag: &str) -> String {
-    format!("{command} {flag} 0.85  # 0.05 to 0.1 less than now; most often 0.9 if unset")
+    format!("{command} {flag} 0.85  # 0.05 to 0.1 less than now")
 }
 
 /// Advice to lower a server's memory flag, to leave room for programs.

@@ -389,7 +389,7 @@ fn too_large(message: &Message, budget: &Budget) -> String {
             let made = budget.temporary_bytes.or(budget.program_bytes);
             let parts = made.zip(budget.argument_bytes).filter(|(made, arguments)| made > arguments);
             match parts {
-                Some((_, 0)) => "The program itself is too large: all of it are arrays that it makes.".to_owned(),
+                Some((_, 0)) => "The program itself is too large: all of it is made by the program.".to_owned(),
                 Some((made, arguments)) => format!(
                     "The program itself is too large: what it makes takes {}, its arguments {}.",
                     bytes(made),
