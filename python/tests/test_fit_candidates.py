@@ -17,9 +17,9 @@ from tilewise._fit import advice, candidates
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of
 from tilewise._fit.run import Progress
+from tilewise._jax.equations import Reader
 from tilewise._jax.internals import Scan
 from tilewise._jax.lowering import Request
-from tilewise._remat.equations import Reader
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

@@ -170,11 +170,16 @@ def variable(aval: Any) -> Any:
 
 
 def within(equation: Any, outer: Any, **fields: Any) -> Any:
-    """An equation of a call, in the call's place: its names are below those of the call."""
+    """An equation of a call, in the call's place: its names are below those of the call.
+
+    An equation of a library has the call's line.
+    """
     with _of("sources of equations"):
         source = equation.source_info
         if outer is not None:
             source = source.replace(name_stack=outer.source_info.name_stack + source.name_stack)
+            if place(equation) is None:
+                source = source.replace(traceback=outer.source_info.traceback)
         return equation.replace(source_info=source, **fields)
 
 
@@ -194,6 +199,11 @@ def scope(equation: Any) -> str:
     """The names that an equation was traced under, such as ``transpose(jvp(layer))``."""
     with _of("sources of equations"):
         return str(equation.source_info.name_stack)
+
+
+def is_of_gradient(equation: Any) -> bool:
+    """Whether JAX made it by transposing a program."""
+    return "transpose(" in scope(equation)
 
 
 def place(equation: Any) -> tuple[str, int] | None:

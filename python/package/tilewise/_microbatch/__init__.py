@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tilewise._base.errors import Error
 from tilewise._base.modules import module
-from tilewise._microbatch.program import Part, Program
-from tilewise._microbatch.rules import Each, Partial, RefusedError, Share, Whole
-
-LANES = 128
-"""The elements of a TPU's tile along the dimension that varies fastest."""
+from tilewise._microbatch.made import Made
+from tilewise._microbatch.passes import run
+from tilewise._microbatch.program import Program
+from tilewise._microbatch.rules import Each, RefusedError, Share, Whole
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -25,6 +25,8 @@ def microbatch(
     *,
     batch_argnames: str | Sequence[str] | Mapping[str, int] = (),
     axis: int = 0,
+    made_at: str | None = None,
+    size: int | None = None,
 ) -> _F:
     """Make a step that goes through its batch in parts, one after the other, with the results of the whole batch.
 
@@ -42,6 +44,11 @@ def microbatch(
         batch_argnames: these by the names of parameters, or of single arrays as reports have them, such as
             ``batch[1]`` or ``batch['mask']``; a mapping gives the dimension that is the batch for each name.
         axis: the dimension of these arrays that is the batch, where no mapping gives it.
+        made_at: the line that makes the batch, ``file.py:30`` as in reports, where the step does so itself: pairs of
+            all rows, samples that it draws, or what `jax.vmap` makes of an argument's rows. Each pass over the parts
+            makes them anew, and so does each turn of a loop that reads them.
+        size: the samples there, a dimension of the largest array that the line makes: that of number ``axis`` where it
+            has this size.
 
     Raises:
         Error: when it is called, where parts compute something else than the whole, as with a contrastive loss or a
@@ -57,8 +64,19 @@ def microbatch(
         >>> in_parts = jax.jit(microbatch(step, 4, batch_argnums=(1, 2, 3)))
         >>> bool(jnp.allclose(in_parts(jnp.ones(4), x, y, mask), step(jnp.ones(4), x, y, mask)))
         True
+
+        All pairs of 8 rows, two rows of the matrix at a time:
+
+        >>> def energies(x):
+        ...     return jnp.exp(-((x[:, None] - x) ** 2).sum(-1)).sum(1)
+        >>> line = f"{energies.__code__.co_filename}:{energies.__code__.co_firstlineno + 1}"
+        >>> in_parts = jax.jit(microbatch(energies, 4, made_at=line, size=8))
+        >>> bool(jnp.allclose(in_parts(x), energies(x)))
+        True
     """
     jax = module("jax")
+    if (made_at is None) != (size is None):
+        raise Error("a batch that the step makes needs both `made_at` and `size`", kind="microbatch")
     numbers = {batch_argnums} if isinstance(batch_argnums, int) else set(batch_argnums)
     named = (batch_argnames,) if isinstance(batch_argnames, str) else batch_argnames
     axes = dict(named) if isinstance(named, Mapping) else dict.fromkeys(named, axis)
@@ -73,6 +91,8 @@ def microbatch(
         unknown = [name for name in axes if not any(_is_of(name, its) for its in names)]
         if unknown:
             raise Error(f"no argument is {', '.join(f'`{name}`' for name in unknown)}", kind="microbatch")
+        if made_at is not None and size is not None:
+            return _through_made(step, args, kwargs, parts, (made_at, axis, size))
         return _parted(step, args, kwargs, parts, along)
 
     return in_parts  # type: ignore[return-value]
@@ -88,26 +108,57 @@ def along_axes(step: Callable[..., Any], parts: int, along: Sequence[int | None]
     return in_parts
 
 
+@dataclass
+class _Traced:
+    """A call of a step, as a function of its arrays alone."""
+
+    name: str
+    closed: Any
+    leaves: list[Any]
+    shape: Any
+
+    @classmethod
+    def of(cls, step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Traced:
+        jax = module("jax")
+        leaves, tree = jax.tree.flatten((args, kwargs))
+
+        def flat(*leaves: Any) -> Any:
+            args, kwargs = jax.tree.unflatten(tree, leaves)
+            return step(*args, **kwargs)
+
+        closed, shape = jax.make_jaxpr(flat, return_shape=True)(*leaves)
+        return cls(getattr(step, "__name__", "the step"), closed, leaves, shape)
+
+    def result(self, compute: Callable[[], list[Any]]) -> Any:
+        jax = module("jax")
+        try:
+            return jax.tree.unflatten(jax.tree.structure(self.shape), compute())
+        except RefusedError as error:
+            raise Error(f"{self.name} can't be computed in parts of its batch: {error}", kind="microbatch") from None
+
+
 def _parted(
     step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], parts: int, along: list[int | None]
 ) -> Any:
-    jax = module("jax")
-    leaves, tree = jax.tree.flatten((args, kwargs))
-    size = _size(leaves, along, parts)
-
-    def flat(*leaves: Any) -> Any:
-        args, kwargs = jax.tree.unflatten(tree, leaves)
-        return step(*args, **kwargs)
-
-    closed, shape = jax.make_jaxpr(flat, return_shape=True)(*leaves)
+    size = _size(module("jax").tree.leaves((args, kwargs)), along, parts)
+    traced = _Traced.of(step, args, kwargs)
     shares: list[Share] = [Whole() if at is None else Each(at=at) for at in along]
-    try:
-        program = Program(closed, shares, (size, parts))
-        found = _run(program, leaves)
-    except RefusedError as error:
-        name = getattr(step, "__name__", "the step")
-        raise Error(f"{name} can't be computed in parts of its batch: {error}", kind="microbatch") from None
-    return jax.tree.unflatten(jax.tree.structure(shape), found)
+    return traced.result(lambda: run(Program(traced.closed, shares, (size, parts)), traced.leaves))
+
+
+def _through_made(
+    step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], parts: int, made: tuple[str, int, int]
+) -> Any:
+    line, axis, size = made
+    _equal_parts(size, parts)
+    traced = _Traced.of(step, args, kwargs)
+    as_function = module("jax.extend.core").jaxpr_as_fun
+
+    def compute() -> list[Any]:
+        changed = Made.of(traced.closed, line, axis, (size, parts)).in_parts(traced.closed)
+        return list(as_function(changed)(*traced.leaves))
+
+    return traced.result(compute)
 
 
 def _names(jax: Any, parameters: list[inspect.Parameter], path: Any) -> list[str]:
@@ -146,104 +197,10 @@ def _size(leaves: list[Any], along: list[int | None], parts: int) -> int:
         bounds = ", ".join(f"{list(shape)} along dimension {at}" for shape, at in found) or "none"
         raise Error(f"all arrays of the batch need one size; they are {bounds}", kind="microbatch")
     size = next(iter(sizes))
-    if parts < 1 or size % parts:
-        raise Error(f"{size} samples aren't {parts} equal parts", kind="microbatch")
+    _equal_parts(size, parts)
     return size
 
 
-def _run(program: Program, leaves: list[Any]) -> list[Any]:
-    """Goes through the parts as many times as sums over the batch follow from one another."""
-    # The parts' shares of a result are added up like any sum.
-    results = [program.added_up(at) for at in program.results]
-    given = dict(zip(program.inputs, leaves, strict=True))
-    batch = {at: leaf for at, leaf in given.items() if isinstance(program.shares[at], Each)}
-    whole = program.constants | {at: leaf for at, leaf in given.items() if at not in batch}
-    first = Part(0, program.parts)
-    for targets in _turns(program, results, set(given) | set(program.constants)):
-        sources = {at: program.sums.get(at, at) for at in targets}
-        sums = [at for at in targets if isinstance(program.shares[sources[at]], Partial)]
-        rows = [at for at in targets if at not in sums]
-        added, each = [sources[at] for at in sums], [sources[at] for at in rows]
-        # Values that all parts share are computed before them.
-        steps = program.needed({*added, *each}, set(whole) | set(batch))
-        read = {at for step in steps for at in step.reads if isinstance(program.shares[at], Whole)}
-        ready = program.before_parts(read, set(whole))
-        whole |= dict(zip(ready, program.run(ready, whole, first), strict=True))
-        totals, joined = _through(program, batch, whole, added, each)
-        whole |= dict(zip(sums, totals, strict=True)) | dict(zip(rows, joined, strict=True))
-    return program.run(results, whole | batch, first)
-
-
-def _turns(program: Program, results: list[int], known: set[int]) -> list[list[int]]:
-    """The values computed in each pass over all parts: sums over the batch, and rows that are returned."""
-
-    def of(at: int) -> tuple[set[int], set[int]]:
-        """The sums that something follows from, and the costly operations on the way."""
-        steps = program.needed({program.sums.get(at, at)}, known | set(program.sums))
-        read = {read for step in steps for read in step.reads} & set(program.sums)
-        return read, {made for step in steps if step.is_costly for made in step.makes}
-
-    rows = {at for at in results if isinstance(program.shares[at], Each) and at not in known}
-    direct = program.needed(set(results) - rows, known | set(program.sums) | rows)
-    targets = rows | ({*results, *(at for step in direct for at in step.reads)} & set(program.sums))
-    turns: list[list[int]] = []
-    computed: set[int] = set()
-    while targets:
-        found: dict[int, tuple[set[int], set[int]]] = {at: of(at) for at in targets}
-        before = set[int]().union(*(read for read, _ in found.values()))
-        again = set[int]().union(*(of(at)[1] for at in before))
-        # A loss that only the caller reads is computed with the gradient that has its forward pass.
-        early = {at for at in targets - before if not found[at][0] and found[at][1] & again}
-        now = sorted(targets - before - early)
-        costly = set[int]().union(*(found[at][1] for at in now))
-        if not now or costly & computed:
-            raise RefusedError("what follows from all of the batch, such as its mean, is used for each sample")
-        computed |= costly
-        turns.append(now)
-        targets = before | early
-    return turns[::-1]
-
-
-def _through(
-    program: Program, batch: dict[int, Any], whole: dict[int, Any], added: list[int], each: list[int]
-) -> tuple[list[Any], list[Any]]:
-    """Goes through all parts once: their sums, and their rows, joined."""
-    lax, jnp = module("jax.lax"), module("jax.numpy")
-    rows = program.samples // program.parts
-    axes = {at: share.at for at in batch if isinstance(share := program.shares[at], Each)}
-
-    def wide(dtype: Any) -> Any:
-        return jnp.float32 if jnp.issubdtype(dtype, jnp.floating) and dtype.itemsize < 4 else dtype
-
-    def one(totals: list[Any], number: Any) -> tuple[list[Any], list[Any]]:
-        cut = {at: lax.dynamic_slice_in_dim(leaf, number * rows, rows, axes[at]) for at, leaf in batch.items()}
-        found = program.run([*added, *each], whole | cut, Part(number, program.parts))
-        totals = [total + new.astype(total.dtype) for total, new in zip(totals, found, strict=False)]
-        # Short rows of results would be padded to whole lanes.
-        results = zip(each, found[len(added) :], strict=True)
-        return totals, [jnp.moveaxis(value, _place(program, at), -1) for at, value in results]
-
-    avals = [program.avals[at] for at in added]
-    zeros = [jnp.zeros(aval.shape, wide(aval.dtype)) for aval in avals]
-    totals, joined = lax.scan(one, zeros, jnp.arange(program.parts))
-    totals = [total.astype(aval.dtype) for total, aval in zip(totals, avals, strict=True)]
-    return totals, [_joined(program, at, value) for at, value in zip(each, joined, strict=True)]
-
-
-def _place(program: Program, at: int) -> int:
-    """The dimension that is last while parts of a result are stacked up: the samples' own where the last is short."""
-    share, shape = program.shares[at], program.avals[at].shape
-    assert isinstance(share, Each)
-    return share.at if 2 * shape[-1] <= LANES and shape[share.at] >= LANES * program.parts else len(shape) - 1
-
-
-def _joined(program: Program, at: int, value: Any) -> Any:
-    jnp = module("jax.numpy")
-    share = program.shares[at]
-    assert isinstance(share, Each)
-    shape = program.avals[at].shape
-    before, _, inner = program.apart(shape, share)[share.at : share.at + 3]
-    value = jnp.moveaxis(value, -1, 1 + _place(program, at))
-    parts, part = program.parts, value.shape[1:]
-    value = value.reshape(parts, *part[: share.at], before, -1, inner, *part[share.at + 1 :])
-    return jnp.moveaxis(value, 0, share.at + 1).reshape(shape)
+def _equal_parts(size: int, parts: int) -> None:
+    if parts < 1 or size % parts:
+        raise Error(f"{size} samples aren't {parts} equal parts", kind="microbatch")

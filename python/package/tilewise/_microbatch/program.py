@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,12 +12,15 @@ from tilewise._base.modules import module
 from tilewise._jax import internals
 from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, evaluated, opened
 from tilewise._microbatch import rules
+from tilewise._microbatch.origins import origins
 from tilewise._microbatch.rules import Each, Operation, Partial, RefusedError, Share, Whole, merged
 
 CHEAP = rules.ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota", "reshape", "squeeze", "transpose"}
 """Primitives fused into their readers: each reader makes its own piece of the result."""
 MOST_CHEAP = 64
 """The most of them in a row."""
+LANES = 128
+"""The elements of a TPU's tile along the dimension that varies fastest."""
 SMALL = 16
 """How much larger the largest value with rows is than rows that are joined for an operation on all samples, such as a
 sort: they lie beside all parts."""
@@ -41,15 +45,43 @@ class Step:
     maker: Any
 
 
+def tiled_bytes(aval: Any) -> int:
+    """The bytes of an array whose last dimension fills whole lanes of a TPU's tiles."""
+    itemsize = getattr(aval.dtype, "itemsize", 0)
+    *rows, columns = aval.shape or (1,)
+    return math.prod(rows) * -(-columns // LANES) * LANES * itemsize
+
+
+@dataclass
+class Starts:
+    """The operations at which a batch begins that the program makes itself.
+
+    Attributes:
+        operands: by the first result of an operation, the operands that are cut into parts there, and their rows.
+        least: the bytes up to which values that are made of larger ones are joined.
+    """
+
+    operands: dict[Any, dict[int, Each]]
+    least: int
+
+
 class Program:
     """A traced program for parts of the batch: values by number, their shares of the samples, and steps in order.
 
     `sizes` are the numbers of samples and of parts. Within another program, no sum over the batch can be finished.
+    `starts` are operations at which the batch begins, where the program makes it itself.
     """
 
-    def __init__(self, closed: Any, shares: list[Share], sizes: tuple[int, int], is_within: bool = False) -> None:
+    def __init__(
+        self,
+        closed: Any,
+        shares: list[Share],
+        sizes: tuple[int, int],
+        is_within: bool = False,
+        starts: Starts | None = None,
+    ) -> None:
         self.samples, self.parts = self.sizes = sizes
-        self.is_within = is_within
+        self.is_within, self._starts = is_within, starts or Starts({}, 0)
         self.shares: dict[int, Share] = {}
         self.avals: dict[int, Any] = {}
         self.constants: dict[int, Any] = {}
@@ -82,8 +114,13 @@ class Program:
             return self._constant(value, atom.aval)
 
         def results(eqn: Any, reads: list[int]) -> list[int]:
+            for number, rows in self._starts.operands.get(next(iter(eqn.outvars), None), {}).items():
+                if isinstance(self.shares[reads[number]], Whole):
+                    reads[number] = self.rows(reads[number], rows)
             self._maker = internals.within(eqn, outer)
-            return self._operation(self._maker, reads)
+            made = self._operation(self._maker, list(reads))
+            is_behind = any(self._is_large(at) for at in reads)
+            return [self.finished(at) if is_behind and self._is_small(at) else at for at in made]
 
         return evaluated(jaxpr, consts, arguments, constant, results)
 
@@ -105,7 +142,12 @@ class Program:
             return found
         reads = [self.added_up(at) for at in reads]
         if name in LOOPS:
-            return LOOPS[name](self, eqn, reads)
+            try:
+                return LOOPS[name](self, eqn, list(reads))
+            except RefusedError as error:
+                if not self.makes_batch:
+                    raise
+                return self._of_all(eqn, reads, error)
         shares = [self.shares[at] for at in reads]
         if all(isinstance(share, Whole) for share in shares):
             return self._operation(eqn, reads)
@@ -119,12 +161,7 @@ class Program:
         try:
             outcome = rule(Operation(name, eqn.params, given, made, shares, self.samples, self.parts, own))
         except RefusedError as error:
-            if self.is_within:
-                raise
-            whole = self._operation(eqn, [self.finished(at) for at in reads])
-            joined = [at for at in reads if isinstance(self.shares[at], Each)]
-            self._joined += [(at, error) for at in (*joined, *whole)]
-            return whole
+            return self._of_all(eqn, reads, error)
         turn = max(share.turn for share in shares)
         results = [replace(share, turn=turn) for share in outcome.results]
         for number, rows in outcome.operands.items():
@@ -134,6 +171,27 @@ class Program:
         if outcome.counted and own:
             reads[1] = self._counted_anew(reads[1], own[0])
         return self._emit(eqn, reads, results, outcome.params)
+
+    @property
+    def makes_batch(self) -> bool:
+        """Whether the program makes the batch itself, and in each pass anew."""
+        return bool(self._starts.operands)
+
+    def _is_large(self, at: int) -> bool:
+        is_each = self.makes_batch and isinstance(self.shares[at], Each)
+        return is_each and tiled_bytes(self.avals[at]) > self._starts.least
+
+    def _is_small(self, at: int) -> bool:
+        return isinstance(self.shares[at], Each) and tiled_bytes(self.avals[at]) <= self._starts.least
+
+    def _of_all(self, eqn: Any, reads: list[int], error: RefusedError) -> list[int]:
+        """An operation on all samples, whose rows are joined for it: they have to be small."""
+        if self.is_within:
+            raise error
+        whole = self._operation(eqn, [self.finished(at) for at in reads])
+        joined = [at for at in reads if isinstance(self.shares[at], Each)]
+        self._joined += [(at, error) for at in (*joined, *whole)]
+        return whole
 
     def _solved(self, eqn: Any, reads: list[int]) -> list[int]:
         """The solver's results; the programs for gradients, such as the transpose, are left out."""
@@ -214,6 +272,10 @@ class Program:
             wide = [self.avals[read].shape and self.avals[read].shape[rows.at] != 1 for read in reads]
             reads = [self.rows(read, rows) if is_wide else read for read, is_wide in zip(reads, wide, strict=True)]
             return self._emit(eqn, reads, [rows], {})[0]
+        if self.makes_batch and tiled_bytes(self.avals[at]) > self._starts.least and eqn and len(eqn.outvars) == 1:
+            made = self._made_in_rows(eqn, reads, rows)
+            if made is not None:
+                return made
         lax, count = module("jax.lax"), self.samples // self.parts
         if name == "iota" and eqn.params["dimension"] != rows.at:
             return self._emit(eqn, reads, [rows], {"shape": tuple(shape)})[0]
@@ -222,10 +284,28 @@ class Program:
             apart = values[0].reshape(self.apart(values[0].shape, rows))
             return [lax.dynamic_slice_in_dim(apart, part.number * count, count, rows.at + 1).reshape(shape)]
 
-        cut = self.step(compute, [at], [(self.avals[at], rows)])[0]
+        def counted(_: list[Any], part: Part) -> list[Any]:
+            numbers = lax.broadcasted_iota(self.avals[at].dtype, shape, rows.at)
+            return [numbers + lax.convert_element_type(part.number * count, numbers.dtype)]
+
+        is_count = name == "iota" and shape[rows.at] == count
+        cut = self.step(counted if is_count else compute, [] if is_count else [at], [(self.avals[at], rows)])[0]
         if name == "iota":
             self._made[cut] = eqn, reads
         return cut
+
+    def _made_in_rows(self, eqn: Any, reads: list[int], rows: Each) -> int | None:
+        """A part's rows of a result, made of the rows that it needs of its operands; `None` if they aren't known."""
+        try:
+            found = origins(eqn, 0, rows, self.sizes)
+        except RefusedError:
+            return None
+        reads = list(reads)
+        for number, its in found:
+            reads[number] = self.rows(reads[number], its)
+        made = self._operation(eqn, reads)[0]
+        share = self.shares[made]
+        return made if isinstance(share, Each) and (share.at, share.inner) == (rows.at, rows.inner) else None
 
     def _own_column(self, at: int) -> tuple[int, int] | None:
         """The column of indices that has each sample's own number, and the dimension along which it counts."""

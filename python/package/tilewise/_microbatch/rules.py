@@ -51,6 +51,11 @@ NEIGHBOURS = "samples are neighbours of one another in a window"
 PART = "a part of the batch is taken"
 
 
+def has_samples(size: int, samples: int) -> bool:
+    """Whether a dimension of this size may be the samples', alone or merged with others."""
+    return size >= samples and size % samples == 0
+
+
 def together(shares: list[Share]) -> Each:
     """The rows that values have in common which are combined element by element; there is at least one with rows."""
     rows = [share for share in shares if isinstance(share, Each)]
@@ -210,7 +215,7 @@ def along_an_axis(op: Operation) -> Outcome:
 
 def concatenate(op: Operation) -> Outcome:
     rows = together(op.shares)
-    if op.params["dimension"] == rows.at:
+    if op.params["dimension"] == rows.at and any(shape[rows.at] % (op.samples * rows.inner) for shape in op.operands):
         raise RefusedError("arrays are joined along the batch")
     return Outcome([rows], op.whole(rows))
 
@@ -239,12 +244,12 @@ def pad(op: Operation) -> Outcome:
 
 def slice_(op: Operation) -> Outcome:
     rows, params = op.rows(), op.params
-    limits = list(params["limit_indices"])
-    is_all = params["start_indices"][rows.at] == 0 and limits[rows.at] == op.operands[0][rows.at]
-    if not is_all or (params["strides"] or [1] * len(limits))[rows.at] != 1:
+    bounds = [list(params[name]) for name in ("start_indices", "limit_indices")]
+    is_all = not any(bound[rows.at] % (op.samples * rows.inner) for bound in bounds)
+    if not is_all or (params["strides"] or [1] * len(bounds[0]))[rows.at] != 1:
         raise RefusedError(PART)
-    limits[rows.at] //= op.parts
-    return Outcome([rows], params={"limit_indices": tuple(limits)})
+    starts, limits = (op.cut(tuple(bound), rows) for bound in bounds)
+    return Outcome([rows], params={"start_indices": starts, "limit_indices": limits})
 
 
 def dynamic_slice(op: Operation) -> Outcome:
@@ -294,12 +299,12 @@ def triangular_solve(op: Operation) -> Outcome:
 
 def dot_general(op: Operation) -> Outcome:
     (contracted, batched) = op.params["dimension_numbers"]
-    places = [_kept(contracted[side], batched[side], len(op.operands[side])) for side in (0, 1)]
+    places = [kept(contracted[side], batched[side], len(op.operands[side])) for side in (0, 1)]
     free = [len(op.operands[0]) - len(contracted[0]) - len(batched[0]), 0]
     return _product(op, contracted, batched, [places[0], [at + free[0] for at in places[1]]])
 
 
-def _kept(contracted: Any, batched: Any, rank: int) -> list[int]:
+def kept(contracted: Any, batched: Any, rank: int) -> list[int]:
     """By dimension of a factor, its place in the product, the other factor's free dimensions left out; -1 if summed."""
     places, at = [-1] * rank, len(batched)
     for number, dimension in enumerate(batched):

@@ -10,8 +10,9 @@ from typing import Any
 
 from tilewise._base.modules import module
 from tilewise._jax import internals
+from tilewise._jax.equations import bytes_of
 from tilewise._jax.jaxprs import is_literal, read_by, renamed, variables
-from tilewise._remat.equations import bytes_of, is_fused, is_of_gradient
+from tilewise._remat.costs import is_fused
 
 _NEAR, _FEWER = 8, 8
 """The most operations from a gradient back to one that stands for it; the factor by which bytes are far fewer."""
@@ -87,7 +88,7 @@ class _Backward:
             if missing:
                 found += self._again(missing, at)
             # The last segment of the forward pass reads kept values as they are.
-            of_gradient = is_of_gradient(equation)
+            of_gradient = internals.is_of_gradient(equation)
             if of_gradient:
                 found += self._behind([atom for atom in read_by([equation]) if atom in self._waiting], at)
             found.append(equation.replace(invars=[self._read(atom, of_gradient) for atom in equation.invars]))

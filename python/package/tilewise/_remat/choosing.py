@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilewise._jax import internals
+from tilewise._jax.equations import BODIES, Block, bytes_of
 from tilewise._jax.jaxprs import makers, read_by, variables
 from tilewise._remat.again import Forward, repeated
+from tilewise._remat.costs import NEVER, PRODUCTS, Costs
 from tilewise._remat.cut import Cut, minimum_cut, segments
-from tilewise._remat.equations import BODIES, NEVER, PRODUCTS, Block, Costs, bytes_of, is_of_gradient
 from tilewise._remat.loops import Loops, moved_back, there_and_back
 from tilewise._remat.regions import Pair, Region, fullest
 
@@ -187,7 +188,7 @@ class Chooser:
         early, late = equations[:turn], equations[turn:]
         made = makers(early)
         wanted = [atom for atom in read_by(late) if atom in made and atom not in ends]
-        if not any(map(is_of_gradient, late)) or not wanted:
+        if not any(map(internals.is_of_gradient, late)) or not wanted:
             return equations
         cut = self._cut(early, wanted, seconds, free=ends, fixed=fixed)
         self._note(cut.kept, early, cut.again, seconds, times)

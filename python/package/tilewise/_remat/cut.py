@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise._base.modules import module
+from tilewise._jax.equations import bytes_of
 from tilewise._jax.jaxprs import makers, variables
-from tilewise._remat.equations import bytes_of
 
 _INFINITE = 2**29
 _WHOLE = 2**28

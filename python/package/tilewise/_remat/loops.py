@@ -8,10 +8,10 @@ from typing import Any
 
 from tilewise._base.modules import module
 from tilewise._jax import internals
+from tilewise._jax.equations import Block, bytes_of, needed
 from tilewise._jax.internals import Scan
 from tilewise._jax.jaxprs import makers, read_by, renamed, variables
 from tilewise._remat.cut import Cut
-from tilewise._remat.equations import Block, bytes_of, needed
 from tilewise._remat.regions import Pair
 
 _LEAST_BYTES = 2**20

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewise._jax import internals
+from tilewise._jax.equations import BODIES, Block, Reader, bytes_of
 from tilewise._jax.internals import Scan
 from tilewise._jax.jaxprs import is_literal, makers, variables
-from tilewise._remat.equations import BODIES, Block, Reader, bytes_of, is_of_gradient
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Region:
 
     @property
     def has_gradient(self) -> bool:
-        return any(map(is_of_gradient, self.block.equations)) or bool(self.pairs or self.bodies)
+        return any(map(internals.is_of_gradient, self.block.equations)) or bool(self.pairs or self.bodies)
 
     @property
     def has_passes(self) -> bool:
@@ -83,7 +83,7 @@ def region(block: Block) -> Region:
 
 def _has_gradient(closed: Any) -> bool:
     within = [value for each in closed.jaxpr.eqns for value in each.params.values() if internals.is_jaxpr(value)]
-    return any(map(is_of_gradient, closed.jaxpr.eqns)) or any(
+    return any(map(internals.is_of_gradient, closed.jaxpr.eqns)) or any(
         _has_gradient(value) for value in within if hasattr(value, "jaxpr")
     )
 
@@ -143,7 +143,7 @@ def fullest(equations: list[Any]) -> int:
 
     Values that only the optimizer reads, such as the weights' gradients, aren't among them: they have no choice.
     """
-    gradients = list(map(is_of_gradient, equations))
+    gradients = list(map(internals.is_of_gradient, equations))
     last: dict[Any, int] = {}
     for at, equation in enumerate(equations):
         if gradients[at]:

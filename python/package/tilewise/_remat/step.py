@@ -9,10 +9,11 @@ from typing import Any
 from tilewise._base.errors import Error
 from tilewise._base.modules import module
 from tilewise._jax.device import traced_for
+from tilewise._jax.equations import Block, Reader
 from tilewise._jax.lowering import Request
 from tilewise._jax.topologies import slice_with
 from tilewise._remat.choosing import Choice, Chooser, Chosen
-from tilewise._remat.equations import Block, Costs, Reader
+from tilewise._remat.costs import Costs
 from tilewise._remat.forms import Form, form_of
 from tilewise._remat.regions import Region, region
 

@@ -1,0 +1,201 @@
+"""A batch that a step makes itself: the operations that its dimension begins at, and the step in parts of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilewise._base.modules import module
+from tilewise._jax import internals
+from tilewise._jax.equations import Block, Reader, bytes_of, needed
+from tilewise._jax.internals import Scan
+from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, is_literal, makers, read_by, renamed, variables
+from tilewise._microbatch.origins import origins
+from tilewise._microbatch.passes import run
+from tilewise._microbatch.program import SMALL, Program, Starts, tiled_bytes
+from tilewise._microbatch.rules import Each, RefusedError, Whole, has_samples
+
+_BODIES = {"scan": "jaxpr", "while": "body_jaxpr", **dict.fromkeys(CHECKPOINTS, "jaxpr")}
+"""Operations whose program may make the batch, with the parameter that has it."""
+
+_LOOPS = ("scan", "while", "cond")
+
+
+@dataclass(frozen=True)
+class Made:
+    """The arrays made at a line, with the samples along a dimension.
+
+    Attributes:
+        line: the line, such as ``train.py:30``.
+        samples, parts: how many.
+        at: the dimension.
+        least: the bytes, with padding, up to which arrays are made whole.
+    """
+
+    line: str
+    samples: int
+    parts: int
+    at: int
+    least: int
+
+    @classmethod
+    def of(cls, closed: Any, line: str, axis: int, sizes: tuple[int, int]) -> Made:
+        """Finds the largest array made at a line with a dimension of the samples, which is `axis` where that has them.
+
+        Raises:
+            RefusedError: no array is.
+        """
+        samples, parts = sizes
+        whole = cls(line, samples, parts, 0, 0)
+        made = [value for block in _blocks(_read(closed)) for value in whole.values(block)]
+        found = [value for value in made if any(has_samples(size, samples) for size in value.aval.shape)]
+        if not found:
+            sizes_made = sorted({size for value in made for size in value.aval.shape if size > 1}, reverse=True)
+            listed = f"; its arrays have {', '.join(map(str, sizes_made[:8]))}" if made else ""
+            raise RefusedError(f"no array made at {line} has a dimension of {samples}{listed}")
+        largest = max(found, key=bytes_of)
+        shape = largest.aval.shape
+        places = [axis, *(at for at, size in enumerate(shape) if size == samples), *range(len(shape))]
+        at = next(at for at in places if at < len(shape) and has_samples(shape[at], samples))
+        return replace(whole, at=at, least=bytes_of(largest) // max(SMALL, parts))
+
+    def values(self, block: Block) -> list[Any]:
+        """The results of the line's operations."""
+        return [value for equation in block.equations if self._is_its(equation) for value in equation.outvars]
+
+    def _is_its(self, equation: Any) -> bool:
+        found = internals.place(equation)
+        return found is not None and f"/{found[0]}:{found[1]}".endswith(f"/{self.line}")
+
+    def _targets(self, block: Block) -> list[Any]:
+        def is_target(value: Any) -> bool:
+            shape = value.aval.shape
+            return (
+                tiled_bytes(value.aval) > self.least
+                and len(shape) > self.at
+                and has_samples(shape[self.at], self.samples)
+            )
+
+        found = [equation for equation in block.equations if self._is_its(equation)]
+        # The backward pass follows from what it reads.
+        forward = [equation for equation in found if not internals.is_of_gradient(equation)]
+        return [value for equation in forward or found for value in equation.outvars if is_target(value)]
+
+    def in_parts(self, closed: Any) -> Any:
+        """The program, whose arrays of the line are made in parts, wherever they are."""
+        block = self._with_bodies(_read(closed))
+        for _ in range(len(block.equations)):
+            if not self._targets(block):
+                return block.closed()
+            try:
+                return self._traced(block)
+            except RefusedError:
+                sunk = self._sunk(block)
+                if sunk is None:
+                    raise
+                block = self._with_bodies(sunk)
+        raise RefusedError("loops within loops read what is made in parts")
+
+    def _traced(self, block: Block) -> Any:
+        jax, closed = module("jax"), block.closed()
+        program = Program(closed, [Whole()] * len(block.inputs), (self.samples, self.parts), starts=self._starts(block))
+        avals = [each.aval for each in block.inputs]
+        structs = [jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=each.weak_type) for each in avals]
+        return jax.make_jaxpr(lambda *leaves: run(program, list(leaves)))(*structs)
+
+    def _with_bodies(self, block: Block) -> Block:
+        equations = list(block.equations)
+        for at, equation in enumerate(equations):
+            name = _BODIES.get(equation.primitive.name)
+            if name is None:
+                continue
+            body = equation.params[name]
+            if any(self._targets(inner) for inner in _blocks(_read(body))):
+                equations[at] = internals.with_program(equation, name, self.in_parts(body))
+        return replace(block, equations=equations)
+
+    def _starts(self, block: Block) -> Starts:
+        """The operands that are cut into parts, by the first result of the operation that reads them.
+
+        From the arrays of the line, its dimension is followed back to values so small that they are made whole.
+        """
+        made, starts = makers(block.equations), Starts({}, self.least)
+        seen: set[tuple[Any, Each]] = set()
+        rows = Each(at=self.at)
+        waiting = [(value, rows) for value in self._targets(block)]
+        while waiting:
+            value, rows = waiting.pop()
+            if (value, rows) in seen:
+                continue
+            seen.add((value, rows))
+            maker = block.equations[made[value]]
+            for number, its in origins(maker, maker.outvars.index(value), rows, (self.samples, self.parts)):
+                operand = maker.invars[number]
+                if is_literal(operand):
+                    continue
+                if operand in made and tiled_bytes(operand.aval) > self.least:
+                    waiting.append((operand, its))
+                else:
+                    starts.operands.setdefault(maker.outvars[0], {})[number] = its
+        return starts
+
+    def _sunk(self, block: Block) -> Block | None:
+        """The block whose loops make the large arrays themselves that they read in each turn; `None` without any."""
+        made = makers(block.equations)
+        known = {*block.inputs, *block.constants, *(value for value in made if tiled_bytes(value.aval) <= self.least)}
+        equations = list(block.equations)
+        for at, loop in enumerate(equations):
+            operands = variables(loop.invars[place] for place in _constants(loop))
+            large = [value for value in operands if value in made and value not in known]
+            inside = needed(equations[:at], large, known.__contains__)
+            if large and not any(each.primitive.name in _LOOPS for each in inside):
+                equations[at] = _with_makers(loop, large, inside)
+        if all(one is other for one, other in zip(equations, block.equations, strict=True)):
+            return None
+        kept = needed(equations, block.outputs, {*block.inputs, *block.constants}.__contains__)
+        return replace(block, equations=kept)
+
+
+def _read(closed: Any) -> Block:
+    return Reader(opens=INLINED).block(closed)
+
+
+def _blocks(block: Block) -> list[Block]:
+    """The block, and those of its loops and checkpoints."""
+    found = [block]
+    for equation in block.equations:
+        name = _BODIES.get(equation.primitive.name)
+        if name is not None:
+            found += _blocks(_read(equation.params[name]))
+    return found
+
+
+def _constants(equation: Any) -> range:
+    """The places of operands that a loop reads in each turn."""
+    name, params = equation.primitive.name, equation.params
+    if name == "scan":
+        return range(Scan.of(equation).consts)
+    first = params["cond_nconsts"] if name == "while" else 0
+    return range(first, first + params["body_nconsts"]) if name == "while" else range(0)
+
+
+def _with_makers(loop: Any, large: list[Any], inside: list[Any]) -> Any:
+    """The loop whose body has these operations in place of the constants that they make."""
+    places, own = _constants(loop), set(makers(inside))
+    before, constants, after = (
+        loop.invars[: places.start],
+        loop.invars[places.start : places.stop],
+        loop.invars[places.stop :],
+    )
+    body = _read(loop.params[_BODIES[loop.primitive.name]])
+    made = {inner: atom for inner, atom in zip(body.inputs, constants, strict=False) if atom in large}
+    kept = {inner: atom for inner, atom in zip(body.inputs, constants, strict=False) if inner not in made}
+    read = {atom: internals.variable(atom.aval) for atom in read_by(inside) if atom not in own}
+    equations = [*(renamed(each, read) for each in inside), *(renamed(each, made) for each in body.equations)]
+    outputs = [atom if is_literal(atom) else made.get(atom, atom) for atom in body.outputs]
+    inputs = [*kept, *read.values(), *body.inputs[len(places) :]]
+    closed = Block(inputs, equations, outputs, body.constants).closed()
+    operands, count = [*before, *kept.values(), *read, *after], len(kept) + len(read)
+    if loop.primitive.name == "scan":
+        return Scan(count, Scan.of(loop).carry, closed).put_into(loop, operands, loop.outvars)
+    return loop.replace(invars=operands, params={**loop.params, "body_jaxpr": closed, "body_nconsts": count})
