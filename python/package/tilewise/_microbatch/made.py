@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,15 +11,18 @@ from tilewise._jax import internals
 from tilewise._jax.equations import Block, Reader, bytes_of, needed
 from tilewise._jax.internals import Scan
 from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, is_literal, makers, read_by, renamed, variables
+from tilewise._microbatch import rules
 from tilewise._microbatch.origins import origins
 from tilewise._microbatch.passes import run
-from tilewise._microbatch.program import SMALL, Program, Starts, tiled_bytes
+from tilewise._microbatch.program import CHEAP, SMALL, Program, Starts, tiled_bytes
 from tilewise._microbatch.rules import Each, RefusedError, Whole, has_samples
 
 _BODIES = {"scan": "jaxpr", "while": "body_jaxpr", **dict.fromkeys(CHECKPOINTS, "jaxpr")}
 """Operations whose program may make the batch, with the parameter that has it."""
 
-_LOOPS = ("scan", "while", "cond")
+LARGER = 4
+"""The factor by which arrays that are made whole may be larger where samples meet one another."""
+_CHEAP = rules.ELEMENTWISE | CHEAP
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Made:
         line: the line, such as ``train.py:30``.
         samples, parts: how many.
         at: the dimension.
+        largest: the bytes of the largest of the arrays.
         least: the bytes, with padding, up to which arrays are made whole.
     """
 
@@ -36,6 +41,7 @@ class Made:
     samples: int
     parts: int
     at: int
+    largest: int
     least: int
 
     @classmethod
@@ -46,7 +52,7 @@ class Made:
             RefusedError: no array is.
         """
         samples, parts = sizes
-        whole = cls(line, samples, parts, 0, 0)
+        whole = cls(line, samples, parts, 0, 0, 0)
         made = [value for block in _blocks(_read(closed)) for value in whole.values(block)]
         found = [value for value in made if any(has_samples(size, samples) for size in value.aval.shape)]
         if not found:
@@ -57,7 +63,7 @@ class Made:
         shape = largest.aval.shape
         places = [axis, *(at for at, size in enumerate(shape) if size == samples), *range(len(shape))]
         at = next(at for at in places if at < len(shape) and has_samples(shape[at], samples))
-        return replace(whole, at=at, least=bytes_of(largest) // max(SMALL, parts))
+        return replace(whole, at=at, largest=bytes_of(largest), least=bytes_of(largest) // max(SMALL, parts))
 
     def values(self, block: Block) -> list[Any]:
         """The results of the line's operations."""
@@ -82,7 +88,18 @@ class Made:
         return [value for equation in forward or found for value in equation.outvars if is_target(value)]
 
     def in_parts(self, closed: Any) -> Any:
-        """The program, whose arrays of the line are made in parts, wherever they are."""
+        """The program, whose arrays of the line are made in parts, wherever they are.
+
+        Raises:
+            RefusedError: parts would compute something else.
+        """
+        try:
+            return self._in_parts(closed)
+        except RefusedError:
+            # Samples that meet one another have operands in common, which may be made whole.
+            return replace(self, least=LARGER * self.least)._in_parts(closed)
+
+    def _in_parts(self, closed: Any) -> Any:
         block = self._with_bodies(_read(closed))
         for _ in range(len(block.equations)):
             if not self._targets(block):
@@ -99,6 +116,9 @@ class Made:
     def _traced(self, block: Block) -> Any:
         jax, closed = module("jax"), block.closed()
         program = Program(closed, [Whole()] * len(block.inputs), (self.samples, self.parts), starts=self._starts(block))
+        pairs = zip(program.results, block.outputs, strict=True)
+        if any(isinstance(program.shares[at], Each) and 2 * bytes_of(each) > self.largest for at, each in pairs):
+            raise RefusedError("all of it is returned, or kept for the gradient: `jax.checkpoint` around it keeps less")
         avals = [each.aval for each in block.inputs]
         structs = [jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=each.weak_type) for each in avals]
         return jax.make_jaxpr(lambda *leaves: run(program, list(leaves)))(*structs)
@@ -107,11 +127,11 @@ class Made:
         equations = list(block.equations)
         for at, equation in enumerate(equations):
             name = _BODIES.get(equation.primitive.name)
-            if name is None:
-                continue
-            body = equation.params[name]
-            if any(self._targets(inner) for inner in _blocks(_read(body))):
-                equations[at] = internals.with_program(equation, name, self.in_parts(body))
+            if name is not None and any(self._targets(inner) for inner in _blocks(_read(equation.params[name]))):
+                # Such as a mask, of which a part is as cheap to make as to cut.
+                equation = self._with_makers(block, at, _CHEAP) or equation
+                closed = self._in_parts(equation.params[name])
+                equations[at] = internals.with_program(equation, name, closed)
         return replace(block, equations=equations)
 
     def _starts(self, block: Block) -> Starts:
@@ -141,19 +161,24 @@ class Made:
 
     def _sunk(self, block: Block) -> Block | None:
         """The block whose loops make the large arrays themselves that they read in each turn; `None` without any."""
-        made = makers(block.equations)
-        known = {*block.inputs, *block.constants, *(value for value in made if tiled_bytes(value.aval) <= self.least)}
-        equations = list(block.equations)
-        for at, loop in enumerate(equations):
-            operands = variables(loop.invars[place] for place in _constants(loop))
-            large = [value for value in operands if value in made and value not in known]
-            inside = needed(equations[:at], large, known.__contains__)
-            if large and not any(each.primitive.name in _LOOPS for each in inside):
-                equations[at] = _with_makers(loop, large, inside)
-        if all(one is other for one, other in zip(equations, block.equations, strict=True)):
+        loops = {at: self._with_makers(block, at) for at, each in enumerate(block.equations) if _constants(each)}
+        if not any(loops.values()):
             return None
+        equations = [loops.get(at) or equation for at, equation in enumerate(block.equations)]
         kept = needed(equations, block.outputs, {*block.inputs, *block.constants}.__contains__)
         return replace(block, equations=kept)
+
+    def _with_makers(self, block: Block, at: int, names: Collection[str] = ()) -> Any:
+        """The loop that makes its large constants itself; `None` without any, or where others than these make them."""
+        loop, before = block.equations[at], block.equations[:at]
+        made = makers(before)
+        known = {*block.inputs, *block.constants, *(value for value in made if tiled_bytes(value.aval) <= self.least)}
+        operands = variables(loop.invars[place] for place in _constants(loop))
+        large = [value for value in operands if value in made and value not in known]
+        inside = needed(before, large, known.__contains__)
+        used = {each.primitive.name for each in inside}
+        is_allowed = used <= set(names) if names else used.isdisjoint(_BODIES)
+        return _with_makers(loop, large, inside) if large and is_allowed else None
 
 
 def _read(closed: Any) -> Block:
@@ -175,8 +200,9 @@ def _constants(equation: Any) -> range:
     name, params = equation.primitive.name, equation.params
     if name == "scan":
         return range(Scan.of(equation).consts)
-    first = params["cond_nconsts"] if name == "while" else 0
-    return range(first, first + params["body_nconsts"]) if name == "while" else range(0)
+    if name == "while":
+        return range(params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"])
+    return range(len(equation.invars)) if name in CHECKPOINTS else range(0)
 
 
 def _with_makers(loop: Any, large: list[Any], inside: list[Any]) -> Any:
@@ -198,4 +224,6 @@ def _with_makers(loop: Any, large: list[Any], inside: list[Any]) -> Any:
     operands, count = [*before, *kept.values(), *read, *after], len(kept) + len(read)
     if loop.primitive.name == "scan":
         return Scan(count, Scan.of(loop).carry, closed).put_into(loop, operands, loop.outvars)
-    return loop.replace(invars=operands, params={**loop.params, "body_jaxpr": closed, "body_nconsts": count})
+    changed = internals.with_program(loop, _BODIES[loop.primitive.name], closed).replace(invars=operands)
+    is_while = loop.primitive.name == "while"
+    return changed.replace(params=changed.params | {"body_nconsts": count}) if is_while else changed
