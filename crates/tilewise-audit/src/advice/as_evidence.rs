@@ -2,7 +2,7 @@
 
 use super::{
     evidence::{ArrayFact, Evidence, Listed, Thresholds},
-    finding::ArrayName,
+    finding::{ArrayName, Library},
     message::{ListedArray, MessageModel, share_of_all, total},
     program::{LiveArray, ProgramModel},
     recommendation::AdvisedArray,
@@ -57,6 +57,11 @@ impl Evidence for ProgramModel<'_> {
         let is_jax = self.module.name().starts_with("jit_")
             || names.any(|name| name.starts_with("jit(") || name.starts_with("pmap("));
         is_jax.then_some(Framework::Jax)
+    }
+
+    fn function(&self) -> Option<&str> {
+        let takes_arrays = self.library == Library::Jax && self.framework().is_some();
+        (takes_arrays && self.partitions <= 1).then(|| ProgramModel::function(self))
     }
 
     fn thresholds(&self) -> &'static Thresholds {
@@ -158,6 +163,10 @@ impl Evidence for MessageModel<'_> {
 
     fn framework(&self) -> Option<Framework> {
         Some(self.framework)
+    }
+
+    fn function(&self) -> Option<&str> {
+        None
     }
 
     fn thresholds(&self) -> &'static Thresholds {

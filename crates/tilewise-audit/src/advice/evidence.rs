@@ -30,6 +30,9 @@ pub(crate) trait Evidence {
     /// The framework whose code to show; `None` if unknown.
     fn framework(&self) -> Option<Framework>;
 
+    /// The compiled function, if it takes arrays alone and one device runs it.
+    fn function(&self) -> Option<&str>;
+
     /// Thresholds that tell signs from chance.
     fn thresholds(&self) -> &'static Thresholds;
 

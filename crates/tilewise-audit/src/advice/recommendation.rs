@@ -41,6 +41,8 @@ pub struct Recommendation {
     pub is_batch_ruled_out: bool,
     /// The framework whose code to show, that of the program; `None` if unknown.
     pub framework: Option<Framework>,
+    /// The compiled function, if it takes arrays alone and one device runs it.
+    pub function: Option<String>,
 }
 
 /// The lines of source to edit.
@@ -108,6 +110,7 @@ impl Recommendation {
             edited: None,
             is_batch_ruled_out: false,
             framework,
+            function: None,
         }
     }
 

@@ -97,6 +97,7 @@ impl Proposal {
             array: self.about,
             saving: (self.saving)(bytes_saved),
             parts: self.parts,
+            function: evidence.function().map(str::to_owned),
             ..Recommendation::new(self.finding, self.target, evidence.framework())
         }
     }

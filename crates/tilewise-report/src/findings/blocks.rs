@@ -3,6 +3,7 @@
 use super::{
     Words,
     code::{JAX, JAX_AND_NUMPY},
+    parted::{either, made_in_parts},
     words::{at_line, bounds_of},
 };
 use crate::style::grouped;
@@ -64,14 +65,14 @@ arrays = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), arrays)"
             ),
         ),
     };
-    Words::new(format!(
+    let words = Words::new(format!(
         "Compute [{}]{} in {blocks} blocks along {rows}, one after another{behind}{adds}: no row of it needs another one, and what is made of \
          it is small",
         bounds_of(about),
         at_line(about),
     ))
-    .task(format!("Compute it in {blocks} blocks along {rows}, one after another"))
-    .jax(about, JAX, note + &code)
+    .task(format!("Compute it in {blocks} blocks along {rows}, one after another"));
+    either(words, about, made_in_parts(about, *size, *dimension, *blocks), note + &code)
 }
 
 /// Rows that a few lines join: blocks with a running result.

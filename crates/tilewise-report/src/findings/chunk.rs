@@ -3,6 +3,7 @@
 use super::{
     Words,
     code::{JAX, is_name, is_path, tuple},
+    parted::{TILEWISE, either, made_in_parts, microbatch},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
 use crate::style::bytes;
@@ -78,7 +79,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         // Sums of parts have other divisors: added up as they are, they were another gradient.
         Some(_) if finding.is_divided => words,
         Some(code) if finding.gradients == GradientSums::None && finding.in_parts.is_none() => {
-            return in_parts_or(words, finding, about, code);
+            return either(words, about, microbatch(finding, about, parts), code);
         }
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
@@ -89,22 +90,13 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         return words.jax(about, JAX, code);
     }
     if finding.gradients == GradientSums::OfEach {
-        return in_parts_or(words, finding, about, added_up(finding, "f", &arrays(finding, None), parts));
+        let sketch = added_up(finding, "f", &arrays(finding, None), parts);
+        return either(words, about, microbatch(finding, about, parts), sketch);
     }
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
         (None, Some(code)) => words.jax(about, TILEWISE, code),
         (None, None) => words,
-    }
-}
-
-/// A sketch in JAX, and code of `tilewise` for an unchanged step, if it takes one.
-fn in_parts_or(words: Words, finding: &LargeDimension, about: &Recommendation, sketch: String) -> Words {
-    match microbatch(finding, about, about.parts.unwrap_or(2)) {
-        Some(code) if about.framework == Some(Framework::Jax) => {
-            Words { plain: Some(sketch), ..words.code(TILEWISE, code) }
-        }
-        _ => words.jax(about, JAX, sketch),
     }
 }
 
@@ -354,7 +346,9 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     } else {
         format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f: the result of one of the {size}")
     };
-    in_parts_or(words, finding, about, sketch)
+    let parts = about.parts.unwrap_or(2);
+    let code = microbatch(finding, about, parts).or_else(|| made_in_parts(about, finding.size, finding.place, parts));
+    either(words, about, code, sketch)
 }
 
 /// `Take the 64 rows of `batch` in 4 parts`
@@ -431,32 +425,6 @@ fn apart(finding: &LargeDimension, parts: u64) -> Option<String> {
             (size / parts.max(1)).max(1)
         )
     })
-}
-
-const TILEWISE: &str = "import tilewise as tw";
-
-/// An unchanged step, in parts.
-fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
-    let function = finding.function.as_deref()?;
-    // A lambda has no name.
-    let of_jit = if function == "f" { "  # f: what you give to jax.jit" } else { "" };
-    let inputs: Vec<(&str, usize)> = about.inputs().collect();
-    if inputs.is_empty() || inputs.iter().any(|(name, _)| name.contains(['"', '\\'])) {
-        return None;
-    }
-    let axis = inputs[0].1;
-    let names = if inputs.iter().all(|(_, at)| *at == axis) {
-        let names = tuple(inputs.iter().map(|(name, _)| format!("\"{name}\"")));
-        if axis == 0 { format!("({names})") } else { format!("({names}), axis={axis}") }
-    } else {
-        let pairs = inputs.iter().map(|(name, at)| format!("\"{name}\": {at}"));
-        format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
-    };
-    Some(format!(
-        "# `pip install ./python` in a checkout of tilewise installs it. Compile the function as before; where parts
-# would compute something else, an error says why.
-{function} = tw.microbatch({function}, {parts}, batch_argnames={names}){of_jit}"
-    ))
 }
 
 /// The compiled function in parts.

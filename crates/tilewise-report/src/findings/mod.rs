@@ -37,6 +37,7 @@ mod mosaic;
 mod narrow;
 mod one_hot_slots;
 mod padded_heads;
+mod parted;
 mod picked_rows;
 mod pinned_order;
 mod placement;
@@ -103,9 +104,10 @@ pub struct Words {
     pub code: Option<String>,
     /// The code's imports, a line each.
     pub imports: Option<&'static str>,
-    /// Code of the program's framework alone, where [`code`](field@Self::code) is of `tilewise`; a function in it may be the reader's to
-    /// write.
+    /// Code of the program's framework alone, where [`code`](field@Self::code) is of `tilewise`.
     pub plain: Option<String>,
+    /// Such code that has functions for the reader to write.
+    pub sketch: Option<String>,
     /// A caveat: a sentence without a full stop.
     pub caveat: Option<String>,
 }
@@ -119,6 +121,7 @@ impl Words {
             code: None,
             imports: None,
             plain: None,
+            sketch: None,
             caveat: None,
         }
     }

@@ -176,8 +176,13 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
             effect: effects.into_iter().flatten().collect::<Vec<_>>().join(", "),
             plain_code: said.plain,
             caveat: said.caveat,
-            place: place(one),
-            lines: lines(one),
+            // A step that stays as it is has no line to edit.
+            place: said
+                .sketch
+                .as_ref()
+                .and(one.function.as_ref())
+                .map_or_else(|| place(one), |step| format!("the definition of `{step}`, below it")),
+            lines: if said.sketch.is_some() { Vec::new() } else { lines(one) },
             edit: None,
             recommendation: one,
         });

@@ -32,7 +32,8 @@ pub(super) fn write_in_full(
         let plain = change.plain_code.iter().filter(|_| !is_above).flat_map(|code| code.lines());
         let own = said.lines().filter(|_| with_code);
         let between = plain.clone().next().map(|_| "# or, with tilewise:").filter(|_| with_code);
-        write_code(plain.chain(between).chain(own), out)?;
+        let sketch = said.sketch.iter().flat_map(|sketch| ["# or, in JAX alone:"].into_iter().chain(sketch.lines()));
+        write_code(plain.chain(between).chain(own).chain(sketch), out)?;
     }
     Ok(())
 }

@@ -206,15 +206,20 @@ def is_of_gradient(equation: Any) -> bool:
     return "transpose(" in scope(equation)
 
 
+def places(equation: Any) -> list[tuple[str, int]]:
+    """The files and lines of the user's that an equation is of, from its own line to its callers'."""
+    with _of("sources of equations"):
+        util, source = module("jax._src.source_info_util"), equation.source_info
+        try:
+            frames = list(util.user_frames(source.traceback))
+        except AttributeError:  # Before 0.7 it takes all of the information.
+            frames = list(util.user_frames(source))
+        return [(frame.file_name, frame.start_line) for frame in frames]
+
+
 def place(equation: Any) -> tuple[str, int] | None:
     """The file and line of the user's that an equation is of; ``None`` where it is of none."""
-    with _of("sources of equations"):
-        util = module("jax._src.source_info_util")
-        try:
-            frame = util.user_frame(equation.source_info.traceback)
-        except AttributeError:  # Before 0.7 it takes all of the information.
-            frame = util.user_frame(equation.source_info)
-        return None if frame is None else (frame.file_name, frame.start_line)
+    return next(iter(places(equation)), None)
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,7 @@ class Made:
         return [value for equation in block.equations if self._is_its(equation) for value in equation.outvars]
 
     def _is_its(self, equation: Any) -> bool:
-        found = internals.place(equation)
-        return found is not None and f"/{found[0]}:{found[1]}".endswith(f"/{self.line}")
+        return any(f"/{file}:{line}".endswith(f"/{self.line}") for file, line in internals.places(equation))
 
     def _targets(self, block: Block) -> list[Any]:
         def is_target(value: Any) -> bool:

@@ -1,0 +1,61 @@
+//! An unchanged step in parts, by `tilewise`.
+
+use super::{
+    Words,
+    code::{JAX, tuple},
+};
+use crate::style::file_name;
+use tilewise_audit::{Recommendation, recommendation::finding::LargeDimension};
+use tilewise_oom::Framework;
+
+pub(super) const TILEWISE: &str = "import jax\nimport tilewise as tw";
+
+/// An unchanged step, in parts.
+pub(super) fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
+    let function = finding.function.as_deref()?;
+    let inputs: Vec<(&str, usize)> = about.inputs().collect();
+    if inputs.is_empty() || inputs.iter().any(|(name, _)| name.contains(['"', '\\'])) {
+        return None;
+    }
+    let axis = inputs[0].1;
+    let names = if inputs.iter().all(|(_, at)| *at == axis) {
+        let names = tuple(inputs.iter().map(|(name, _)| format!("\"{name}\"")));
+        if axis == 0 { format!("({names})") } else { format!("({names}), axis={axis}") }
+    } else {
+        let pairs = inputs.iter().map(|(name, at)| format!("\"{name}\": {at}"));
+        format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+    };
+    Some(compiled(function, &format!("{parts}, batch_argnames={names}")))
+}
+
+/// An unchanged step in parts of a dimension that it makes itself: that of this number and size in the change's array.
+pub(super) fn made_in_parts(about: &Recommendation, size: u64, dimension: usize, parts: u64) -> Option<String> {
+    /// More parts than this multiple of the advised ones are smaller than tiles.
+    const MORE: u64 = 4;
+    let function = about.function.as_deref()?;
+    let line = about.array.as_ref()?.source.as_ref()?;
+    let file = Some(file_name(&line.file)).filter(|file| !file.contains(['"', '\\']))?;
+    // Parts are of equally many.
+    let parts = (parts..=parts.saturating_mul(MORE)).find(|parts| size.is_multiple_of(*parts))?;
+    let axis = if dimension == 0 { String::new() } else { format!(", axis={dimension}") };
+    Some(compiled(function, &format!("{parts}, made_at=\"{file}:{}\", size={size}{axis}", line.line)))
+}
+
+/// A compiled function as `tilewise` changes it; a lambda's program has no name for it.
+fn compiled(function: &str, call: &str) -> String {
+    let of_jit = if function == "f" { "; f: what you give to it" } else { "" };
+    format!(
+        "# `pip install ./python` in a checkout of tilewise installs it; where parts would compute something else, it says why
+{function} = jax.jit(tw.microbatch({function}, {call}))  # with your options of jax.jit{of_jit}"
+    )
+}
+
+/// Code of `tilewise` for an unchanged step, if it takes one, before a sketch in JAX.
+pub(super) fn either(words: Words, about: &Recommendation, code: Option<String>, sketch: String) -> Words {
+    match code {
+        Some(code) if about.framework == Some(Framework::Jax) => {
+            Words { sketch: Some(sketch), ..words.code(TILEWISE, code) }
+        }
+        _ => words.jax(about, JAX, sketch),
+    }
+}
