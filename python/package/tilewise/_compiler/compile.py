@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tilewise._base.errors import Error
 from tilewise._base.files import cache_folder
 from tilewise._base.modules import module
-from tilewise._base.progress import elapsed
+from tilewise._base.progress import Ticker
 from tilewise._compiler.cache import Cache
 from tilewise._compiler.process import Answer, Mode, exact_modes, report_of, shared
 from tilewise._compiler.program import NotSendable, Program, sendable
@@ -103,7 +103,7 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
         compiler.start()
         name, lowered = request.topology, getattr(f, "lowered", f)
         if not hasattr(lowered, "compile"):
-            with elapsed(f"tracing {source}"):
+            with Ticker(f"tracing {source}"):
                 name, lowered = lower_on(request)
         try:
             program = sendable(lowered, request.generation, name, begun)
@@ -120,7 +120,7 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
         mode: Mode = "full" if confirm or not exact_modes(compiler).stop else "stop"
 
         def ask() -> Answer:
-            with elapsed(f"compiling {source} for {program.topology} with {compiler.version}"):
+            with Ticker(f"compiling {source} for {program.topology} with {compiler.version}"):
                 return compiler.ask(program, mode, source=source, hbm_limit=hbm_limit)
 
         cache = Cache(cache_folder(), compiler.libtpu)
