@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from tilewise import _tilewise
 from tilewise._audit.comparison import Owner
+from tilewise._base.results import read
 from tilewise._compiler.process import Answer, Mode, Status
 from tilewise._compiler.program import Program
-from tilewise._tilewise import PeakBuffer, Report
+from tilewise._tilewise import Report
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,10 @@ class FitRow:
             >>> found.rows[0].to_dict()["status"]
             'fits'
         """
-        held = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "_text"}
-        held["owner"] = None if self.owner is None else asdict(self.owner)
-        for name in ("settings", "collective_bytes", "compiler_cost"):
-            held[name] = None if held[name] is None else dict(held[name])
-        held["headroom_bytes"] = self.headroom_bytes
-        return held
+        shown = {name: value for name, value in vars(self).items() if name != "_text"}
+        held = {name: dict(value) if isinstance(value, Mapping) else value for name, value in shown.items()}
+        owner = None if self.owner is None else asdict(self.owner)
+        return {**held, "owner": owner, "headroom_bytes": self.headroom_bytes}
 
     def to_json(self) -> str:
         """One line of JSON.
@@ -129,10 +128,9 @@ class FitRow:
 
 def _row(held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
     """The row with these fields; missing ones are ``None``."""
-    values: dict[str, Any] = {each.name: held.get(each.name) for each in fields(FitRow)}
-    owner = None if values["owner"] is None else Owner(**values["owner"])
-    values.update(owner=owner, cached=bool(values["cached"]), _text=text)
-    return FitRow(**values)
+    names = dict.fromkeys(each.name for each in fields(FitRow))
+    found: FitRow = read(FitRow, {**names, **held, "cached": bool(held.get("cached")), "_text": text})
+    return found
 
 
 def row_of(
@@ -165,12 +163,11 @@ def row_of(
     largest = max(report.peak_buffers, key=lambda row: row.bytes, default=None)
     flops, moved, collectives, recomputed = _tilewise.work_of(report)
     held.update(flops=flops, hbm_bytes_moved=moved, collective_bytes=collectives, recomputed=recomputed)
-    held.update(padding_bytes=report.peak_padding_bytes, owner=None if largest is None else asdict(_owner(largest)))
+    held.update(padding_bytes=report.peak_padding_bytes)
+    if largest is not None:
+        file, line = (largest.source.file, largest.source.line) if largest.source else (None, None)
+        name = largest.op_name or largest.instruction
+        held["owner"] = asdict(Owner(file, line, name, str(largest.shape), largest.bytes))
     if answer.mode == "full" and report.time is not None:
         held["seconds"] = report.time.estimate_seconds
     return _row(held, zlib.compress(report.text.encode(), 1))
-
-
-def _owner(row: PeakBuffer) -> Owner:
-    file, line = (row.source.file, row.source.line) if row.source else (None, None)
-    return Owner(file, line, row.op_name or row.instruction, str(row.shape), row.bytes)
