@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
-from tilewise._compiler.cache import Cache
+from tilewise._compiler.compile import Cache
 from tilewise._compiler.process import Answer, Sizes, Status
 from tilewise._compiler.program import Program
 from tilewise._fit import combination

@@ -21,15 +21,13 @@ import pytest
 import tilewise as tw
 from tilewise._jax.lowering import Request
 from tilewise._remat import loops
-from tilewise._remat.choosing import Choice, Chooser
-from tilewise._remat.compared import difference
 from tilewise._remat.cut import cheapest, minimum_cut
-from tilewise._remat.deciding import Decision, Outcomes, RematRow, Tried
 from tilewise._remat.equations import Costs, Reader, bytes_of, is_of_gradient
 from tilewise._remat.regions import region
 from tilewise._remat.result import code as code_of
-from tilewise._remat.result import summed
-from tilewise._remat.step import Step
+from tilewise._remat.result import difference, summed
+from tilewise._remat.search import Decision, Outcomes, RematRow, Tried
+from tilewise._remat.step import Choice, Chooser, Step
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

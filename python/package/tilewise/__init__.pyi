@@ -59,9 +59,9 @@ from tilewise._kernel.budgets import kernel_budget as kernel_budget
 from tilewise._kernel.budgets import suggest_blocks as suggest_blocks
 from tilewise._microbatch import microbatch as microbatch
 from tilewise._remat import remat as remat
-from tilewise._remat.deciding import RematRow as RematRow
 from tilewise._remat.result import Remat as Remat
 from tilewise._remat.result import RematValue as RematValue
+from tilewise._remat.search import RematRow as RematRow
 from tilewise._tilewise import CHECKED_WITH as CHECKED_WITH
 from tilewise._tilewise import TPU_GENERATIONS as TPU_GENERATIONS
 from tilewise._tilewise import Allocation as Allocation

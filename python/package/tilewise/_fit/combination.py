@@ -10,15 +10,14 @@ from typing import Any, TypeVar
 
 from tilewise import _tilewise
 from tilewise._base.errors import Error, Skip
-from tilewise._compiler.cache import Cache
+from tilewise._compiler.compile import Cache
 from tilewise._compiler.process import Answer, Compiler, Mode, exact_modes, traced
 from tilewise._compiler.program import Program, attempted
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
-from tilewise._remat.deciding import Tried
-from tilewise._remat.search import LONGEST, MOST_COMPILED, Search
+from tilewise._remat.search import LONGEST, MOST_COMPILED, Search, Tried
 from tilewise._remat.step import Step
 
 _T = TypeVar("_T")
