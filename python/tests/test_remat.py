@@ -20,7 +20,7 @@ import pytest
 
 import tilewise as tw
 from tilewise._jax.lowering import Request
-from tilewise._remat import loops
+from tilewise._remat import regions
 from tilewise._remat.cut import cheapest, minimum_cut
 from tilewise._remat.equations import Costs, Reader, bytes_of, is_of_gradient
 from tilewise._remat.regions import region
@@ -156,7 +156,7 @@ def chosen(step: Callable[..., Any], choice: Choice) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("name", STEPS)
 def test_each_choice_computes_what_the_step_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(regions, "_LEAST_BYTES", 1)
     step = STEPS[name]
     wanted = jax.tree.leaves(jax.jit(step)(WEIGHTS, X))
     bytes_kept = set()

@@ -23,20 +23,15 @@ sort: they lie beside all parts."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """The part of the batch being computed: its number, traced, and the number of parts."""
-
-    number: Any
-    parts: int
-
-
-@dataclass(frozen=True)
 class Step:
-    """An operation of the rewritten program: values read and made, the function for them, and the traced equation."""
+    """An operation of the rewritten program: values read and made, the function for them, and the traced equation.
+
+    The function gets the number of the part of the batch that is computed, too, which is traced.
+    """
 
     reads: tuple[int, ...]
     makes: tuple[int, ...]
-    compute: Callable[[list[Any], Part], Sequence[Any]]
+    compute: Callable[[list[Any], Any], Sequence[Any]]
     is_costly: bool
     maker: Any
 
@@ -72,14 +67,11 @@ class Program:
         self.avals[number], self.shares[number] = aval, share
         return number
 
-    def _constant(self, value: Any, aval: Any) -> int:
-        number = self._new(aval, Whole())
-        self.constants[number] = value
-        return number
-
     def call(self, jaxpr: Any, consts: Sequence[Any], arguments: list[int], outer: Any = None) -> list[int]:
         def constant(value: Any, atom: Any) -> int:
-            return self._constant(value, atom.aval)
+            number = self._new(atom.aval, Whole())
+            self.constants[number] = value
+            return number
 
         def results(eqn: Any, reads: list[int]) -> list[int]:
             self._maker = internals.within(eqn, outer)
@@ -105,7 +97,8 @@ class Program:
             return found
         reads = [self.added_up(at) for at in reads]
         if name in LOOPS:
-            return LOOPS[name](self, eqn, reads)
+            # Within, passes are counted anew.
+            return LOOPS[name](self, eqn, reads, [replace(self.shares[at], turn=0) for at in reads])
         shares = [self.shares[at] for at in reads]
         if all(isinstance(share, Whole) for share in shares):
             return self._operation(eqn, reads)
@@ -186,8 +179,8 @@ class Program:
         """A value that the first part alone has; others have zeros."""
         jnp = module("jax.numpy")
 
-        def compute(values: list[Any], part: Part) -> list[Any]:
-            return [jnp.where(part.number == 0, values[0], jnp.zeros_like(values[0]))]
+        def compute(values: list[Any], part: Any) -> list[Any]:
+            return [jnp.where(part == 0, values[0], jnp.zeros_like(values[0]))]
 
         return self.step(compute, [at], [(self.avals[at], Partial(self.shares[at].turn))])[0]
 
@@ -214,13 +207,13 @@ class Program:
             wide = [self.avals[read].shape and self.avals[read].shape[rows.at] != 1 for read in reads]
             reads = [self.rows(read, rows) if is_wide else read for read, is_wide in zip(reads, wide, strict=True)]
             return self._emit(eqn, reads, [rows], {})[0]
-        lax, count = module("jax.lax"), self.samples // self.parts
         if name == "iota" and eqn.params["dimension"] != rows.at:
             return self._emit(eqn, reads, [rows], {"shape": tuple(shape)})[0]
+        lax, count = module("jax.lax"), self.samples // self.parts
 
-        def compute(values: list[Any], part: Part) -> list[Any]:
+        def compute(values: list[Any], part: Any) -> list[Any]:
             apart = values[0].reshape(self.apart(values[0].shape, rows))
-            return [lax.dynamic_slice_in_dim(apart, part.number * count, count, rows.at + 1).reshape(shape)]
+            return [lax.dynamic_slice_in_dim(apart, part * count, count, rows.at + 1).reshape(shape)]
 
         cut = self.step(compute, [at], [(self.avals[at], rows)])[0]
         if name == "iota":
@@ -258,21 +251,19 @@ class Program:
         if name == "select_n" and len(reads) == 3:
             # `x[i]` counts from the end if `i` is negative, which no number of a sample is.
             test, compared = self._made.get(reads[0], (None, []))
-            is_sign = test is not None and test.primitive.name == "lt" and self._is_zero(compared[1])
-            return is_sign and self._is_count(compared[0], along) and self._is_count(reads[1], along)
+            if test is None or test.primitive.name != "lt" or self.avals[compared[1]].shape:
+                return False
+            is_zero = int(self.constants.get(compared[1], 1)) == 0
+            return is_zero and self._is_count(compared[0], along) and self._is_count(reads[1], along)
         return False
-
-    def _is_zero(self, at: int) -> bool:
-        value = self.constants.get(at)
-        return value is not None and not self.avals[at].shape and int(value) == 0
 
     def _counted_anew(self, at: int, column: int) -> int:
         """Indices whose column of the samples' own numbers begins with 0 in each part."""
         jnp, count = module("jax.numpy"), self.samples // self.parts
 
-        def compute(values: list[Any], part: Part) -> list[Any]:
+        def compute(values: list[Any], part: Any) -> list[Any]:
             is_number = jnp.arange(values[0].shape[-1]) == column
-            return [values[0] - jnp.where(is_number, part.number * count, 0).astype(values[0].dtype)]
+            return [values[0] - jnp.where(is_number, part * count, 0).astype(values[0].dtype)]
 
         return self.step(compute, [at], [(self.avals[at], self.shares[at])])[0]
 
@@ -284,7 +275,7 @@ class Program:
     def _emit(self, eqn: Any, reads: list[int], shares: list[Share], params: dict[str, Any]) -> list[int]:
         changed = eqn.params | params
 
-        def compute(values: list[Any], _: Part) -> Sequence[Any]:
+        def compute(values: list[Any], _: Any) -> Sequence[Any]:
             found = _bound(eqn.primitive, values, changed)
             return found if eqn.primitive.multiple_results else [found]
 
@@ -348,7 +339,7 @@ class Program:
                 wanted |= set(step.reads) - known
         return found[::-1]
 
-    def run(self, wanted: list[int], known: dict[int, Any], part: Part) -> list[Any]:
+    def run(self, wanted: list[int], known: dict[int, Any], part: Any) -> list[Any]:
         values = self.constants | known
         for step in self.needed(set(wanted), set(values)):
             with internals.traced_as(step.maker):
@@ -392,10 +383,6 @@ def _split(items: list[Any], *counts: int) -> list[list[Any]]:
     return [*found, items[at:]]
 
 
-def _within(share: Share) -> Share:
-    return replace(share, turn=0)
-
-
 def _carried(
     shares: list[Share], step: Callable[[list[Share]], tuple[Program, list[Share]]]
 ) -> tuple[Program, list[Share]]:
@@ -424,7 +411,7 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
     turn = max(program.shares[at].turn for at in reads)
     made: dict[int, int] = {}
 
-    def compute(is_read: list[bool], places: list[int], values: list[Any], part: Part) -> list[Any]:
+    def compute(is_read: list[bool], places: list[int], values: list[Any], part: Any) -> list[Any]:
         given = iter(values)
         found: list[Any] = run([next(given) if is_it else None for is_it in is_read], part, places)
         return found
@@ -443,11 +430,10 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
     return [made[at] for at in range(len(shares))]
 
 
-def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+def _scan(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
     scan = internals.Scan.of(eqn)
     counts = scan.consts, scan.carry
-    shares = [_within(program.shares[at]) for at in reads]
     consts, carry, xs = _split(shares, *counts)
     for share in xs:
         if isinstance(share, Each) and share.at == 0:
@@ -467,7 +453,7 @@ def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     stacked = [share.along(share.at + 1) if isinstance(share, Each) else share for share in stacked]
     results = [*carry, *stacked]
 
-    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         consts, start, xs = _split(values, *counts)
         # The wanted values may need more of the carried ones.
         carried = _closure(body, [body.results[at] for at in places], counts)
@@ -481,14 +467,8 @@ def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
             found = body.run(wanted, known | given | rows, part)
             return found[: len(carried)], found[len(carried) :]
 
-        end, ys = lax.scan(
-            one,
-            [start[at] for at in carried],
-            rows,
-            length=params["length"],
-            reverse=params["reverse"],
-            unroll=params["unroll"],
-        )
+        options = {name: params[name] for name in ("length", "reverse", "unroll")}
+        end, ys = lax.scan(one, [start[at] for at in carried], rows, **options)
         found = dict(zip(carried, end, strict=True)) | dict(zip(asked, ys, strict=True))
         return [found[at] for at in places]
 
@@ -508,10 +488,9 @@ def _closure(body: Program, wanted: list[int], counts: tuple[int, int]) -> list[
         places = found
 
 
-def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+def _while(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
     counts: tuple[int, int] = params["cond_nconsts"], params["body_nconsts"]
-    shares = [_within(program.shares[at]) for at in reads]
     asked, consts, carry = _split(shares, *counts)
 
     def step(carry: list[Share]) -> tuple[Program, list[Share]]:
@@ -525,7 +504,7 @@ def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     first = sum(counts)
     reads[first:] = [_given(program, at, share) for at, share in zip(reads[first:], carry, strict=True)]
 
-    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         asked, consts, start = _split(values, *counts)
         of_condition: dict[int, int] = {condition.inputs[counts[0] + at]: at for at in range(len(start))}
         read = {at for step in condition.steps for at in step.reads} | {condition.results[0]}
@@ -547,12 +526,11 @@ def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     return _emit_loop(program, eqn, reads, carry, run)
 
 
-def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+def _cond(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax = module("jax.lax")
-    index, *shares = [_within(program.shares[at]) for at in reads]
-    if not isinstance(index, Whole):
+    if not isinstance(shares[0], Whole):
         raise RefusedError("samples decide which branch runs")
-    branches = [_inner(program, branch, shares) for branch in eqn.params["branches"]]
+    branches = [_inner(program, branch, shares[1:]) for branch in eqn.params["branches"]]
     results = [branches[0].shares[at] for at in branches[0].results]
     for branch in branches[1:]:
         others = (branch.shares[at] for at in branch.results)
@@ -560,7 +538,7 @@ def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     for branch in branches:
         branch.results = [_given(branch, at, share) for at, share in zip(branch.results, results, strict=True)]
 
-    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         index, *rest = values
 
         def of(branch: Program) -> Callable[..., list[Any]]:
@@ -572,15 +550,15 @@ def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     return _emit_loop(program, eqn, reads, results, run)
 
 
-def _checkpoint(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+def _checkpoint(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     jax, params = module("jax"), eqn.params
     try:
-        within = _inner(program, params["jaxpr"], [_within(program.shares[at]) for at in reads])
+        within = _inner(program, params["jaxpr"], shares)
     except RefusedError:
         # The checkpoint is lost, not its values.
         return program.call(params["jaxpr"], (), reads, eqn)
 
-    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         given = _known(within.inputs, values)
         if params.get("prevent_cse") and params.get("differentiated"):
             given = jax.lax.optimization_barrier(given)
@@ -589,7 +567,7 @@ def _checkpoint(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     return _emit_loop(program, eqn, reads, [within.shares[at] for at in within.results], run)
 
 
-LOOPS: dict[str, Callable[[Program, Any, list[int]], list[int]]] = {
+LOOPS: dict[str, Callable[[Program, Any, list[int], list[Share]], list[int]]] = {
     "scan": _scan,
     "while": _while,
     "cond": _cond,
