@@ -297,7 +297,7 @@ def test_the_smallest_is_compiled_before_it_is_said_to_fit() -> None:
     def tried(peak_bytes: int, floor: float) -> Tried:
         row = RematRow("cut", peak_bytes, peak_bytes <= 1000, None, floor, None, None, compiled=False)
         program: Any = SimpleNamespace(is_sharded=False)
-        return Tried("cut", print, None, program, cast("Any", None), cast("Any", None), floor, row)
+        return Tried(print, None, program, cast("Any", None), cast("Any", None), row)
 
     def decided(full: Mapping[int, int | None], most: int = 3) -> tuple[int, bool, list[int]]:
         """The bytes of the best, whether it is compiled, and the probes of those that were; `full` has its bytes."""
@@ -331,7 +331,7 @@ def test_the_smallest_is_compiled_before_it_is_said_to_fit() -> None:
 def test_choices_a_hairs_breadth_apart_are_compiled() -> None:
     def tried(peak_bytes: int, floor: float) -> Tried:
         row = RematRow("cut", peak_bytes, peak_bytes <= 1000, None, floor, None, None, compiled=False)
-        return Tried("cut", print, None, cast("Any", None), cast("Any", None), cast("Any", None), floor, row)
+        return Tried(print, None, cast("Any", None), cast("Any", None), cast("Any", None), row)
 
     def ask(each: Tried, mode: str) -> None:
         seconds = {800: 1.0, 700: 0.9, 600: 0.1}[each.row.peak_bytes]

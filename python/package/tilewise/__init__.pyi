@@ -38,8 +38,8 @@ from tilewise._explain import explain as explain
 from tilewise._explain import explain_oom as explain_oom
 from tilewise._fit.advice import AdviceCheck as AdviceCheck
 from tilewise._fit.advice import CheckedAdvice as CheckedAdvice
+from tilewise._fit.combination import FitRow as FitRow
 from tilewise._fit.result import Fit as Fit
-from tilewise._fit.rows import FitRow as FitRow
 from tilewise._fit.run import fit as fit
 from tilewise._fit.run import fit_row as fit_row
 from tilewise._jax.layouts import from_jax as from_jax

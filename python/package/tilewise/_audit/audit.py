@@ -14,9 +14,8 @@ from tilewise._base.errors import Error, HloError
 from tilewise._base.limits import hbm_of, in_words
 from tilewise._base.results import Listed
 from tilewise._base.types import Limit, Program, Tpu
-from tilewise._compiler.compile import lowered_of, plan_of
+from tilewise._compiler.compile import lowered_of, plan_of, report_on
 from tilewise._compiler.libtpu import libtpu_version
-from tilewise._compiler.machine import report_on
 from tilewise._jax.dump import dumped
 from tilewise._jax.lowering import Request
 from tilewise._tilewise import Report

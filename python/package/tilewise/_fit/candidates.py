@@ -90,13 +90,10 @@ def formats(made: Request) -> dict[str, Any]:
     if meshes_of((made.args, made.options)):
         raise Skip("formats: the program is sharded")
     # Any device stands for the slice's.
-    here = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
-
-    def free(_: Any) -> Any:
-        return layouts.Format(layouts.Layout.AUTO, here)
-
+    free = layouts.Format(layouts.Layout.AUTO, jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0]))
     results = jax.eval_shape(made.f, *made.args)
-    return {"in_shardings": jax.tree.map(free, made.args), "out_shardings": jax.tree.map(free, results)}
+    given, returned = (jax.tree.map(lambda _: free, tree) for tree in (made.args, results))
+    return {"in_shardings": given, "out_shardings": returned}
 
 
 def _sharded(made: Request, value: Any, axes: _Axes) -> Request:

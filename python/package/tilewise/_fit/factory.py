@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +84,11 @@ def _check_own(place: str, name: str, made: Any, home: Path) -> None:
         raise Error(message, kind="not_a_program", help="name a function by the file that defines it")
 
 
+@dataclass(frozen=True)
 class Adapter:
     """A program by the name of its library; its settings are the library's own."""
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    source: str
 
     def __call__(self, **settings: Any) -> Any:
         raise TypeError(f"{type(self).__name__} is lowered, not called")
@@ -287,15 +287,12 @@ class Stretched:
             raise ValueError(f"in_axes has {len(axes)} entries for {len(self.args)} arguments")
         self._axes: list[int | None] = []
 
-        def is_axis(value: Any) -> bool:
-            return value is None or isinstance(value, int)
-
         def note(axis: int | None, part: Any) -> None:
             self._axes.extend([axis] * len(jax.tree.leaves(part)))
 
         # An entry stands for all that is below it, as in `jax.vmap`.
         for axes_of, arg in zip(axes, self.args, strict=True):
-            jax.tree.map(note, axes_of, arg, is_leaf=is_axis)
+            jax.tree.map(note, axes_of, arg, is_leaf=lambda value: value is None or isinstance(value, int))
         leaves = zip(jax.tree.leaves(self.args), self._axes, strict=True)
         marked = [leaf.shape[axis] for leaf, axis in leaves if axis is not None]
         if not marked:

@@ -12,8 +12,7 @@ from typing import Any
 from tilewise._audit.comparison import compare
 from tilewise._base.limits import in_columns, in_words
 from tilewise._base.results import Tabular
-from tilewise._fit.combination import Combination
-from tilewise._fit.rows import FitRow
+from tilewise._fit.combination import Combination, FitRow
 
 _STEERING = ("fits", "planned", "refused")
 

@@ -217,8 +217,7 @@ class Costs:
         return float(max(flops / self.flops, moved / 2))
 
     def all_of(self, program: Any) -> float:
-        jaxpr = program.jaxpr if hasattr(program, "jaxpr") else program
-        return sum(map(self.seconds, jaxpr.eqns))
+        return sum(map(self.seconds, opened(program).eqns))
 
 
 def is_fused(equation: Any) -> bool:

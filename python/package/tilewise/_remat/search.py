@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -56,16 +57,19 @@ class Tried:
     One that failed was not compiled for another reason than its memory.
     """
 
-    name: str
     step: Callable[..., Any]
     chosen: Chosen | None
     program: Program
     answer: Answer
     report: Report
-    floor: float
     row: RematRow
     choice: Choice | None = None
     has_failed: bool = False
+
+    @property
+    def floor(self) -> float:
+        """The seconds of a run at full rates; infinite where they aren't known."""
+        return math.inf if self.row.floor_seconds is None else self.row.floor_seconds
 
     @property
     def kind(self) -> Choice | None:
@@ -150,7 +154,7 @@ class Decision:
         self._outcomes.add(probe, tried.row)
         if not tried.row.compiled:
             return
-        if tried.row.seconds is not None and 0.0 < tried.floor < float("inf"):
+        if tried.row.seconds is not None and 0.0 < tried.floor < math.inf:
             ratio = tried.row.seconds / tried.floor
             self._ratios[tried.kind] = min(ratio, self._ratios.get(tried.kind, ratio))
         if self._best is None or _seconds(tried) < _seconds(self._best):
@@ -202,7 +206,7 @@ def by_floor(tried: Iterable[Tried]) -> list[Tried]:
 
 
 def _seconds(tried: Tried) -> float:
-    return tried.row.seconds or float("inf")
+    return tried.row.seconds or math.inf
 
 
 def _peak(tried: Tried) -> int:
@@ -251,7 +255,7 @@ class Search:
         if not self.tried[0].row.fits:
             for family, price in itertools.product(_SMALLEST, PRICES[:2]):
                 self._try(replace(family, price=price))
-        return min(self.tried, key=lambda each: each.row.peak_bytes)
+        return min(self.tried, key=_peak)
 
     def run(self, most_compiled: int = MOST_COMPILED) -> Tried:
         self._as_written()
@@ -335,9 +339,8 @@ class Search:
         kept, repeated = (None, None) if chosen is None else (chosen.bytes, sum(each.times for each in chosen.again))
         fits = report.peak_bytes <= self.limit
         row = RematRow(name, report.peak_bytes, fits, None, floor, kept, repeated, compiled=False)
-        tried = Tried(name, step, chosen, program, answer, report, float("inf") if floor is None else floor, row)
-        self.tried.append(tried)
-        return tried
+        self.tried.append(Tried(step, chosen, program, answer, report, row))
+        return self.tried[-1]
 
     def _answer(self, step: Callable[..., Any], mode: Mode) -> tuple[Program, Answer]:
         try:
