@@ -129,7 +129,7 @@ def _unpipelined(call: Any, kernel: Any, generation: str) -> Kernel:
 def _kernel(
     call: Any, kernel: Any, generation: str, steps: list[str], operands: list[str], count: int, others: list[str]
 ) -> Kernel:
-    """A kernel with lines of its operands, the first of its arguments by their count; `others` are features not known here."""
+    """A kernel, whose `count` first arguments are operands with these lines, and the rest its scratch."""
     name = " ".join(internals.kernel_name(call.params, kernel).split())
     lines = [f"name {name}", f"tpu {generation}", f"grid {','.join(steps) or '()'}", *operands]
     for aval in (variable.aval for variable in kernel.invars[count:]):

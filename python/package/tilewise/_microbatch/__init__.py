@@ -73,24 +73,15 @@ def microbatch(
         unknown = [name for name in axes if not any(_is_of(name, its) for its in names)]
         if unknown:
             raise Error(f"no argument is {', '.join(f'`{name}`' for name in unknown)}", kind="microbatch")
-        return _parted(step, args, kwargs, parts, along)
+        return parted(step, args, kwargs, parts, along)
 
     return in_parts  # type: ignore[return-value]
 
 
-def along_axes(step: Callable[..., Any], parts: int, along: Sequence[int | None]) -> Callable[..., Any]:
-    """As `microbatch`, where the dimension that is the batch is given for each array of the arguments."""
-
-    @functools.wraps(step)
-    def in_parts(*args: Any) -> Any:
-        return _parted(step, args, {}, parts, list(along))
-
-    return in_parts
-
-
-def _parted(
+def parted(
     step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], parts: int, along: list[int | None]
 ) -> Any:
+    """The step's results in parts; the dimension that is the batch is given for each array of the arguments."""
     jax = module("jax")
     leaves, tree = jax.tree.flatten((args, kwargs))
     size = _size(leaves, along, parts)

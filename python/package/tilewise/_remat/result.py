@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import linecache
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,20 +135,20 @@ class RematValue:
 
 
 def summed(values: Sequence[Value]) -> list[RematValue]:
-    found: dict[Any, list[int]] = {}
+    counts, sizes = Counter[Any](), Counter[Any]()
     for value in values:
         aval, equation = value.variable.aval, value.equation
         operation = "carry" if equation is None else equation.primitive.name
         place = None if equation is None else internals.place(equation)
         key = aval.str_short(short_dtypes=True), operation, place, value.ends_line
-        total = found.setdefault(key, [0, 0])
-        total[0] += value.times
-        total[1] += value.bytes
+        counts[key] += value.times
+        sizes[key] += value.bytes
     rows: list[RematValue] = []
-    for (shape, operation, place, ends_line), (count, held) in found.items():
-        file, line = (None, None) if place is None else place
-        rows.append(RematValue(shape, count, held, operation, file, line, ends_line))
-    return sorted(rows, key=lambda row: -row.bytes)
+    for key, held in sizes.most_common():
+        shape, operation, place, ends_line = key
+        file, line = place or (None, None)
+        rows.append(RematValue(shape, counts[key], held, operation, file, line, ends_line))
+    return rows
 
 
 def code(kept: Sequence[RematValue]) -> str:
@@ -161,14 +162,9 @@ def code(kept: Sequence[RematValue]) -> str:
             continue
         text = linecache.getline(value.file, value.line).rstrip() if value.file and value.line else ""
         found = re.fullmatch(r"(\s*)(\w+) = (.+)", text)
-        is_library = value.file is not None and "site-packages" in value.file
-        if (
-            found is None
-            or not value.ends_line
-            or is_library
-            or text.count("(") != text.count(")")
-            or f"# {value.place}" in lines
-        ):
+        is_whole = value.ends_line and text.count("(") == text.count(")")
+        is_known = "site-packages" in (value.file or "") or f"# {value.place}" in lines
+        if found is None or not is_whole or is_known:
             unnamed.append(value)
             continue
         name = f"{found[2]}_{value.line}"
