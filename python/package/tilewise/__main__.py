@@ -14,8 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if _tilewise.asks_compiler(["tilewise", *given]):
-        from tilewise._base.answers import apart
-        from tilewise._verbs import VERBS
+        from tilewise._verbs import VERBS, apart
 
         with apart() as answers:
             try:

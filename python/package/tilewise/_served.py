@@ -14,11 +14,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tilewise._base.answers import Answers
 from tilewise._base.errors import Error
 from tilewise._compiler import process
 from tilewise._fit import factory
-from tilewise._verbs import VERBS
+from tilewise._verbs import VERBS, Answers
 
 _SERVED = ("fit", "audit")
 

@@ -6,20 +6,20 @@ They run in Python, whichever way the command line was installed; ``tilewise VER
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TextIO, TypeAlias
 
 from tilewise import _tilewise
 from tilewise._audit.audit import audit
 from tilewise._audit.comparison import Comparison, compare
 from tilewise._audit.together import Together, audit_together
-from tilewise._base.answers import Answers
 from tilewise._base.files import write_whole
 from tilewise._base.limits import share_of
 from tilewise._base.types import Member
@@ -38,6 +38,47 @@ _PREDICTED = 6
 _STATUS = {"same": 0, "better": 0, "worse": 1, "other compiler": 3}
 _GENERATIONS = ("v3", "v4", "v5e", "v5p", "v6e", "v7x")
 """Those that ``--tpu all`` stands for."""
+
+
+class Answers:
+    """Answers on one stream, errors on standard error."""
+
+    shows_progress = True
+    """Whether progress is shown on standard error."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def text(self, text: object) -> None:
+        print(text, file=self._out)
+
+    def error(self, error: Exception | str) -> None:
+        print(f"error: {error}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def apart() -> Generator[Answers]:
+    """Keep standard output for answers: until the end, other output to it goes to standard error.
+
+    A program prints as it is imported or called, and its libraries print without Python.
+    """
+    out = sys.stdout
+    try:
+        is_stream = out.fileno() == 1
+    except (OSError, ValueError):
+        # Python's standard output is captured.
+        is_stream = False
+    out.flush()
+    with contextlib.ExitStack() as kept:
+        if is_stream:
+            own = os.dup(1)
+            # The last comes first.
+            kept.callback(os.close, own)
+            kept.callback(os.dup2, own, 1)
+            os.dup2(2, 1)
+            out = kept.enter_context(open(os.dup(own), "w", encoding=out.encoding, errors=out.errors))
+        kept.enter_context(contextlib.redirect_stdout(sys.stderr))
+        yield Answers(out)
 
 
 def _parser(
