@@ -139,7 +139,8 @@ def audit(
         if machine is not None:
             if topology is not None or confirm or libtpu is not None:
                 raise TypeError("topology=, confirm= and libtpu= are for TPUs")
-            return report_on(program, args, kwargs, dict(jit_options or {}), machine=machine, hbm_limit=limit)
+            request = Request(program, args, machine, None, jit_options, None, kwargs)
+            return report_on(machine, request, limit)
         if tpu is None:
             raise TypeError("audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')")
         request = Request(program, args, tpu, topology, jit_options, libtpu, kwargs)

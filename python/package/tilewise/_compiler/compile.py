@@ -199,22 +199,14 @@ _INSTALL = "pip install 'jax[cuda12]'"
 _GPU_OPTIONS = {"xla_gpu_autotune_level": 0}
 
 
-def report_on(
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    options: dict[str, Any],
-    *,
-    machine: str,
-    hbm_limit: int | None,
-) -> Report:
+def report_on(machine: str, request: Request, hbm_limit: int | None) -> Report:
     """The audit of a function on a GPU or a CPU; an `Error` where this JAX can't compile for it."""
     name, _ = _tilewise.machine_name(machine)
-    jax = module("jax")
-    meshes = meshes_of((args, kwargs, options))
+    jax, f = module("jax"), request.f
+    meshes = meshes_of((request.args, request.kwargs, request.options))
     needed = max((int(mesh.size) for mesh in meshes), default=1)
     devices = _cpus(jax, needed) if name == "cpu" else _gpus(name.partition(":")[2] or "h100", needed)
-    lowered = Place(jax, devices, meshes).lowered(f, args, kwargs, options)
+    lowered = Place(jax, devices, meshes).lowered(request)
     text = _text(lowered, {} if name == "cpu" else _GPU_OPTIONS)
     return _tilewise.audit_text(text, getattr(f, "__name__", type(f).__name__), None, hbm_limit, name)
 
