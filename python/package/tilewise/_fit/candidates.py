@@ -90,10 +90,13 @@ def formats(made: Request) -> dict[str, Any]:
     if meshes_of((made.args, made.options)):
         raise Skip("formats: the program is sharded")
     # Any device stands for the slice's.
-    free = layouts.Format(layouts.Layout.AUTO, jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0]))
+    here = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+
+    def free(_: Any) -> Any:
+        return layouts.Format(layouts.Layout.AUTO, here)
+
     results = jax.eval_shape(made.f, *made.args)
-    given, returned = (jax.tree.map(lambda _: free, tree) for tree in (made.args, results))
-    return {"in_shardings": given, "out_shardings": returned}
+    return {"in_shardings": jax.tree.map(free, made.args), "out_shardings": jax.tree.map(free, results)}
 
 
 def _sharded(made: Request, value: Any, axes: _Axes) -> Request:

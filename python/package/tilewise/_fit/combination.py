@@ -108,10 +108,11 @@ class FitRow:
             >>> found.rows[0].to_dict()["status"]
             'fits'
         """
-        shown = {name: value for name, value in vars(self).items() if name != "_text"}
-        held = {name: dict(value) if isinstance(value, Mapping) else value for name, value in shown.items()}
-        owner = None if self.owner is None else asdict(self.owner)
-        return {**held, "owner": owner, "headroom_bytes": self.headroom_bytes}
+        held: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "_text"}
+        held.update(owner=None if self.owner is None else asdict(self.owner), headroom_bytes=self.headroom_bytes)
+        for name in ("settings", "collective_bytes", "compiler_cost"):
+            held[name] = None if held[name] is None else dict(held[name])
+        return held
 
     def to_json(self) -> str:
         """One line of JSON.

@@ -287,12 +287,15 @@ class Stretched:
             raise ValueError(f"in_axes has {len(axes)} entries for {len(self.args)} arguments")
         self._axes: list[int | None] = []
 
+        def is_axis(value: Any) -> bool:
+            return value is None or isinstance(value, int)
+
         def note(axis: int | None, part: Any) -> None:
             self._axes.extend([axis] * len(jax.tree.leaves(part)))
 
         # An entry stands for all that is below it, as in `jax.vmap`.
         for axes_of, arg in zip(axes, self.args, strict=True):
-            jax.tree.map(note, axes_of, arg, is_leaf=lambda value: value is None or isinstance(value, int))
+            jax.tree.map(note, axes_of, arg, is_leaf=is_axis)
         leaves = zip(jax.tree.leaves(self.args), self._axes, strict=True)
         marked = [leaf.shape[axis] for leaf, axis in leaves if axis is not None]
         if not marked:

@@ -120,7 +120,11 @@ def is_jitted(f: Any) -> bool:
 
 def meshes_of(value: Any) -> list[Any]:
     jax = module("jax")
-    leaves = jax.tree.leaves(value, is_leaf=lambda each: isinstance(each, jax.sharding.Sharding))
+
+    def is_leaf(value: Any) -> bool:
+        return isinstance(value, jax.sharding.Sharding)
+
+    leaves = jax.tree.leaves(value, is_leaf=is_leaf)
     shardings: list[Any] = [leaf if hasattr(leaf, "mesh") else getattr(leaf, "sharding", None) for leaf in leaves]
     return [sharding.mesh for sharding in shardings if getattr(sharding, "mesh", None) is not None]
 

@@ -172,7 +172,11 @@ def _leaves(jax: Any, tree: Any) -> Iterator[tuple[str, Any]]:
     known = {"flax.nnx": "Variable", "flax.core.meta": "AxisMetadata"}
     boxes = tuple(getattr(sys.modules[name], box) for name, box in known.items() if name in sys.modules)
     flatten = jax.tree_util.tree_flatten_with_path
-    for path, node in flatten(tree, is_leaf=lambda node: isinstance(node, boxes))[0]:
+
+    def is_box(node: Any) -> bool:
+        return isinstance(node, boxes)
+
+    for path, node in flatten(tree, is_leaf=is_box)[0]:
         for inner, leaf in flatten(node)[0]:
             keys = (*path, *inner[1:])
             yield "/".join(jax.tree_util.keystr((key,), simple=True) for key in keys), leaf
