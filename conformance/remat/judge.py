@@ -20,8 +20,8 @@ from jax.experimental.pallas import tpu as pltpu
 
 import tilewise as tw
 from tilewise._jax.lowering import Request
-from tilewise._remat.choosing import Choice
-from tilewise._remat.compared import difference, sample
+from tilewise._remat.step import Choice
+from tilewise._remat.result import difference, sample
 from tilewise._remat.step import SHARES, Step
 
 FIELDS = "step tpu choice peak_bytes seconds found_peak_bytes found_seconds holds asked_seconds".split()

@@ -156,8 +156,7 @@ def test_an_interruption_ends_the_process() -> None:
     before = folders()
     compiler = Compiler()
     compiler.start()
-    started = compiler._worker
-    assert started is not None
+    started = compiler._workers[0]
     started.wait()
     interrupt = threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
     interrupt.start()
@@ -171,7 +170,7 @@ def test_an_interruption_ends_the_process() -> None:
 def test_the_process_ends_with_the_one_that_started_it() -> None:
     program = (
         "from tilewise._compiler.process import Compiler\n"
-        "compiler = Compiler(); compiler.start(); worker = compiler._worker; worker.wait()\n"
+        "compiler = Compiler(); compiler.start(); worker = compiler._workers[0]; worker.wait()\n"
         "print(worker._process.pid, worker.folder, flush=True)\n"
         "import time; time.sleep(60)\n"
     )

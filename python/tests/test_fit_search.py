@@ -11,13 +11,12 @@ from typing import Any, get_args
 
 import pytest
 
-from tilewise._compiler.cache import Cache
+from tilewise._compiler.compile import Cache
 from tilewise._compiler.process import Answer, Sizes, Status
 from tilewise._compiler.program import Program
 from tilewise._fit import combination
-from tilewise._fit.combination import Combination, Task, search_task
+from tilewise._fit.combination import Combination, FitRow, Task, search_task
 from tilewise._fit.result import Fit
-from tilewise._fit.rows import FitRow
 from tilewise._fit.run import Log
 from tilewise._fit.search import Found, Kind, search
 

@@ -22,16 +22,14 @@ import tilewise as tw
 from tilewise._jax.equations import Reader, bytes_of
 from tilewise._jax.internals import is_of_gradient
 from tilewise._jax.lowering import Request
-from tilewise._remat import loops
-from tilewise._remat.choosing import Choice, Chooser
-from tilewise._remat.compared import difference
+from tilewise._remat import regions
 from tilewise._remat.costs import Costs
 from tilewise._remat.cut import cheapest, minimum_cut
-from tilewise._remat.deciding import Decision, Outcomes, RematRow, Tried
 from tilewise._remat.regions import region
 from tilewise._remat.result import code as code_of
-from tilewise._remat.result import summed
-from tilewise._remat.step import Step
+from tilewise._remat.result import difference, summed
+from tilewise._remat.search import Decision, Outcomes, RematRow, Tried
+from tilewise._remat.step import Choice, Chooser, Step
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -160,7 +158,7 @@ def chosen(step: Callable[..., Any], choice: Choice) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("name", STEPS)
 def test_each_choice_computes_what_the_step_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(regions, "_LEAST_BYTES", 1)
     step = STEPS[name]
     wanted = jax.tree.leaves(jax.jit(step)(WEIGHTS, X))
     bytes_kept = set()
@@ -301,7 +299,7 @@ def test_the_smallest_is_compiled_before_it_is_said_to_fit() -> None:
     def tried(peak_bytes: int, floor: float) -> Tried:
         row = RematRow("cut", peak_bytes, peak_bytes <= 1000, None, floor, None, None, compiled=False)
         program: Any = SimpleNamespace(is_sharded=False)
-        return Tried("cut", print, None, program, cast("Any", None), cast("Any", None), floor, row)
+        return Tried(print, None, program, cast("Any", None), cast("Any", None), row)
 
     def decided(full: Mapping[int, int | None], most: int = 3) -> tuple[int, bool, list[int]]:
         """The bytes of the best, whether it is compiled, and the probes of those that were; `full` has its bytes."""
@@ -335,7 +333,7 @@ def test_the_smallest_is_compiled_before_it_is_said_to_fit() -> None:
 def test_choices_a_hairs_breadth_apart_are_compiled() -> None:
     def tried(peak_bytes: int, floor: float) -> Tried:
         row = RematRow("cut", peak_bytes, peak_bytes <= 1000, None, floor, None, None, compiled=False)
-        return Tried("cut", print, None, cast("Any", None), cast("Any", None), cast("Any", None), floor, row)
+        return Tried(print, None, cast("Any", None), cast("Any", None), cast("Any", None), row)
 
     def ask(each: Tried, mode: str) -> None:
         seconds = {800: 1.0, 700: 0.9, 600: 0.1}[each.row.peak_bytes]

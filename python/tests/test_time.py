@@ -12,9 +12,8 @@ import pytest
 
 import tilewise as tw
 from tilewise._fit.advice import AdviceCheck
-from tilewise._fit.combination import Combination
+from tilewise._fit.combination import Combination, _row
 from tilewise._fit.result import Fit
-from tilewise._fit.rows import _row
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gnn_large.v5e.hlo"
 

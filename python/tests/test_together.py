@@ -10,7 +10,7 @@ import pytest
 
 import tilewise as tw
 from tilewise.__main__ import main
-from tilewise._fit.command import largest
+from tilewise._verbs import largest
 
 SERVER = Path(__file__).parents[2] / "examples" / "server"
 FILES = [SERVER / f"{name}.v6e.hlo.gz" for name in ("small", "large", "undonated")]

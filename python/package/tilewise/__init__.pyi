@@ -38,8 +38,8 @@ from tilewise._explain import explain as explain
 from tilewise._explain import explain_oom as explain_oom
 from tilewise._fit.advice import AdviceCheck as AdviceCheck
 from tilewise._fit.advice import CheckedAdvice as CheckedAdvice
+from tilewise._fit.combination import FitRow as FitRow
 from tilewise._fit.result import Fit as Fit
-from tilewise._fit.rows import FitRow as FitRow
 from tilewise._fit.run import fit as fit
 from tilewise._fit.run import fit_row as fit_row
 from tilewise._jax.layouts import from_jax as from_jax
@@ -59,9 +59,9 @@ from tilewise._kernel.budgets import kernel_budget as kernel_budget
 from tilewise._kernel.budgets import suggest_blocks as suggest_blocks
 from tilewise._microbatch import microbatch as microbatch
 from tilewise._remat import remat as remat
-from tilewise._remat.deciding import RematRow as RematRow
 from tilewise._remat.result import Remat as Remat
 from tilewise._remat.result import RematValue as RematValue
+from tilewise._remat.search import RematRow as RematRow
 from tilewise._tilewise import CHECKED_WITH as CHECKED_WITH
 from tilewise._tilewise import TPU_GENERATIONS as TPU_GENERATIONS
 from tilewise._tilewise import Allocation as Allocation

@@ -14,14 +14,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if _tilewise.asks_compiler(["tilewise", *given]):
-        from tilewise._base.answers import apart
-        from tilewise._fit import command, locked
-        from tilewise._kernel.command import main as kernel
+        from tilewise._verbs import VERBS, apart
 
-        verbs = {"fit": command.main, "lock": locked.main, "audit": locked.audited, "kernel": kernel}
         with apart() as answers:
             try:
-                return verbs[given[0]](given[1:], answers)
+                return VERBS[given[0]](given[1:], answers)
             except (ValueError, TypeError, ImportError, AttributeError, OSError, KeyError, RuntimeError) as error:
                 answers.error(error)
                 return 2

@@ -11,15 +11,15 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tilewise._base.answers import Answers
 from tilewise._base.errors import Error
 from tilewise._compiler import process
-from tilewise._fit import command, factory, locked
+from tilewise._fit import factory
+from tilewise._verbs import VERBS, Answers
 
-_VERBS: dict[str, Callable[[Sequence[str], Answers], int]] = {"fit": command.main, "audit": locked.audited}
+_SERVED = ("fit", "audit")
 
 
 class Framed(Answers):
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
         answers = Framed(out)
         try:
             verb, *others = arguments
-            return _VERBS[verb](others, answers)
+            return {name: VERBS[name] for name in _SERVED}[verb](others, answers)
         # The program may raise anything.
         except Exception as error:
             answers.error(error)

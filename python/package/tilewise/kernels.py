@@ -180,13 +180,8 @@ def fits(text: str, limit: int | None = None, /, *, tpu: Tpu | None = None) -> b
     A kernel with a block that the compiler refuses does not fit.
 
     Args:
-        text: the kernel, as ``tilewise kernel`` reads it.
+        text, tpu: as `budget` takes them, with its errors.
         limit: bytes of VMEM, in place of the text's own limit or the generation's default.
-        tpu: a generation, in place of the one that the text names.
-
-    Raises:
-        ParseError: the text isn't a kernel, or ``tpu`` names no TPU.
-        ValueError: no TPU is given.
     """
     return _tilewise.kernel_fits(text, limit, tpu=tpu)[2]
 
@@ -222,12 +217,8 @@ def largest_blocks(
         make: the text of the kernel with these sizes, given by their names. With a line ``body`` the guess counts, with
             a tenth of it.
         candidates: the sizes to try, by name.
-        tpu: a generation, in place of the one that the texts name.
+        tpu: as `budget` takes it, with its errors.
         limit: bytes of VMEM, such as a ``vmem_limit_bytes`` that is to be asked for.
-
-    Raises:
-        ParseError: a text isn't a kernel, or ``tpu`` names no TPU.
-        ValueError: no TPU is given.
     """
     fitting: list[BlockChoice] = []
     for sizes in itertools.product(*candidates.values()):

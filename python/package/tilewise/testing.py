@@ -123,11 +123,8 @@ def assert_padding_below(
     """Fail if a program holds more padding at its peak.
 
     Args:
-        program: whatever `audit` takes, a function among them, or a `Report`.
-        args: the function's arguments, abstract or real.
+        program, args, tpu, kwargs: as `assert_no_copies` takes them.
         limit: bytes, text such as ``"1GiB"``, or a share of the bytes alive at the peak, ``"10%"``.
-        tpu: the generation, under any of its names (``"v5e"``).
-        kwargs: the function's keyword arguments.
 
     Raises:
         AssertionError: there is more; the message has the lines of the program that own it.
@@ -142,12 +139,9 @@ def assert_padding_below(
     """
     __tracebackhide__ = True
     report = _report(program, args, kwargs, tpu)
-    padding = _planned(report, report.peak_padding_bytes, "padding at the peak")
     most = bytes_of(limit, report.peak_live_bytes or 0)
-    if padding > most:
-        owners = [(row, row.padding_bytes) for row in report.peak_buffers]
-        head = f"{in_words(padding)} of padding at the peak of {report.module}, more than {in_words(most)}"
-        raise AssertionError(_message(head, owners, report))
+    told = "", f" of padding at the peak of {report.module}"
+    _assert_below(report, report.peak_padding_bytes, most, told, "padding at the peak", lambda row: row.padding_bytes)
 
 
 def assert_peak_below(
@@ -156,11 +150,8 @@ def assert_peak_below(
     """Fail if a program holds more memory at its peak: arguments, results that don't lie in them, and temporaries.
 
     Args:
-        program: whatever `audit` takes, a function among them, or a `Report`.
-        args: the function's arguments, abstract or real.
+        program, args, tpu, kwargs: as `assert_no_copies` takes them.
         limit: bytes, text such as ``"8GiB"``, or a share of the TPU's HBM, ``"50%"``.
-        tpu: the generation, under any of its names (``"v5e"``).
-        kwargs: the function's keyword arguments.
 
     Raises:
         AssertionError: it holds more; the message has the lines of the program that own it.
@@ -172,12 +163,8 @@ def assert_peak_below(
     """
     __tracebackhide__ = True
     report = _report(program, args, kwargs, tpu)
-    peak = _planned(report, report.peak_bytes, "peak")
     most = bytes_of(limit, report.hbm_limit or 0)
-    if peak > most:
-        owners = [(row, row.bytes) for row in report.peak_buffers]
-        head = f"{report.module} holds {in_words(peak)}, more than {in_words(most)}"
-        raise AssertionError(_message(head, owners, report))
+    _assert_below(report, report.peak_bytes, most, (f"{report.module} holds ", ""), "peak", lambda row: row.bytes)
 
 
 def assert_plan(
@@ -239,15 +226,8 @@ def assert_plan(
     if updates_plans:
         locks.update(path, {known: after.entry})
         return
-    compared = locks.compare(
-        known,
-        before,
-        after,
-        held["compiler"],
-        tolerance=share_of(tolerance),
-        exact=exact,
-        any_compiler=any_compiler,
-    )
+    allowed = {"tolerance": share_of(tolerance), "exact": exact, "any_compiler": any_compiler}
+    compared = locks.compare(known, before, after, held["compiler"], **allowed)
     if compared.verdict in ("worse", "other compiler"):
         raise AssertionError(str(compared))
 
@@ -256,19 +236,19 @@ def _report(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tpu: T
     return program if isinstance(program, Report) else audit(program, *args, tpu=tpu, **kwargs)
 
 
-def _planned(report: Report, size: int | None, what: str) -> int:
+def _assert_below(
+    report: Report, size: int | None, most: int, told: tuple[str, str], what: str, of: Callable[[PeakBuffer], int]
+) -> None:
+    """Fail with the lines of the program that own the most of it, and a change to try."""
     __tracebackhide__ = True
     if size is None:
         raise AssertionError(f"{report.module} has no memory plan, so its {what} is not known: it isn't scheduled")
-    return size
-
-
-def _message(head: str, owners: list[tuple[PeakBuffer, int]], report: Report) -> str:
-    """The failure, the lines of the program that own the most of it, and a change to try."""
-    lines = [head]
+    if size <= most:
+        return
+    lines = [f"{in_words(size).join(told)}, more than {in_words(most)}"]
     if report.peak_source:
         lines.append(f"the peak is at {report.peak_source}; the most is owned by")
-    for row, count in sorted(owners, key=lambda owner: -owner[1])[:_ROWS]:
-        lines.append(f"  {row.source or row.op_name or row.instruction}: {in_words(count)} in {row.shape}")
+    for row in sorted(report.peak_buffers, key=of, reverse=True)[:_ROWS]:
+        lines.append(f"  {row.source or row.op_name or row.instruction}: {in_words(of(row))} in {row.shape}")
     lines += [f"try: {advice.sentence}" for advice in report.advice[:1]]
-    return "\n".join(lines)
+    raise AssertionError("\n".join(lines))

@@ -14,9 +14,8 @@ from tilewise._base.errors import Error, HloError
 from tilewise._base.limits import hbm_of, in_words
 from tilewise._base.results import Listed
 from tilewise._base.types import Limit, Program, Tpu
-from tilewise._compiler.compile import lowered_of, plan_of
+from tilewise._compiler.compile import lowered_of, plan_of, report_on
 from tilewise._compiler.libtpu import libtpu_version
-from tilewise._compiler.machine import report_on
 from tilewise._jax.dump import dumped
 from tilewise._jax.lowering import Request
 from tilewise._tilewise import Report
@@ -140,7 +139,8 @@ def audit(
         if machine is not None:
             if topology is not None or confirm or libtpu is not None:
                 raise TypeError("topology=, confirm= and libtpu= are for TPUs")
-            return report_on(program, args, kwargs, dict(jit_options or {}), machine=machine, hbm_limit=limit)
+            request = Request(program, args, machine, None, jit_options, None, kwargs)
+            return report_on(machine, request, limit)
         if tpu is None:
             raise TypeError("audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')")
         request = Request(program, args, tpu, topology, jit_options, libtpu, kwargs)

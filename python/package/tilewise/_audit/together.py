@@ -248,11 +248,8 @@ def audit_together(
         plan = plan_of(Request(f, tuple(args), tpu, topology, rest[0] if rest else None, libtpu), confirm=confirm)
         return plan.report, plan.code_bytes
 
-    members: Sequence[tuple[str | None, Member]] = (
-        [*programs.items()] if isinstance(programs, Mapping) else [(None, each) for each in programs]
-    )
-    reports = [(name, *audited(member)) for name, member in members]
-    summed = [(report, name, code) for name, report, code in reports]
+    named = programs.items() if isinstance(programs, Mapping) else [(None, each) for each in programs]
+    summed = [(report, name, code) for name, member in named for report, code in [audited(member)]]
     held, text, page = _tilewise.sum_together(summed, hbm_of(hbm_limit, tpu, None), pages)
     found: Together = read(Together, {**json.loads(held), "_text": text, "_page": page})
     return found

@@ -49,13 +49,8 @@ class Error(ValueError):
         self.kind, self.message, self.text, self.span, self.help = kind, message, text, span, help
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self), self.args, self.__dict__)
-
-
-def _restore(error: type[Error], args: tuple[Any, ...], state: dict[str, Any]) -> Error:
-    restored = error.__new__(error, *args)
-    restored.__dict__.update(state)
-    return restored
+        # Its message is whole already.
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class ParseError(Error):

@@ -32,9 +32,12 @@ class Line:
 
 
 class Ticker:
-    """Shows a changing text while work goes on: written over on a terminal, elsewhere as a line every ten seconds."""
+    """Shows a text, which may change, while work goes on, with its seconds if they are more than one.
 
-    def __init__(self, text: Callable[[], str], *, shown: bool = True) -> None:
+    It is written over on a terminal, elsewhere a line every ten seconds.
+    """
+
+    def __init__(self, text: str | Callable[[], str], *, shown: bool = True) -> None:
         self._text, self._shown, self._line = text, shown, Line()
         self._over, self._begun = threading.Event(), 0.0
         self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -56,7 +59,7 @@ class Ticker:
             self._line.show(self._now())
 
     def _now(self) -> str:
-        return f"{self._text()}; {time.monotonic() - self._begun:.0f} s"
+        return f"{self._text if isinstance(self._text, str) else self._text()}; {time.monotonic() - self._begun:.0f} s"
 
     def _watch(self) -> None:
         wait, every = (_FIRST_SECONDS, _EVERY_SECONDS) if self._line.is_shown else (_LINE_SECONDS, _LINE_SECONDS)
@@ -66,11 +69,6 @@ class Ticker:
             if not self._line.is_shown:
                 sys.stderr.write(self._now() + "\n")
                 sys.stderr.flush()
-
-
-def elapsed(what: str) -> Ticker:
-    """Shows the name of work, and the seconds since its start, if it takes more than one."""
-    return Ticker(lambda: what)
 
 
 @contextlib.contextmanager

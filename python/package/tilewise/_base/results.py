@@ -37,20 +37,16 @@ def read(kind: Any, held: Any) -> Any:
 class Listed(Sequence[_Element]):
     """A result that is a sequence of the elements of its first field."""
 
-    def _elements(self) -> tuple[_Element, ...]:
-        kind: Any = type(self)
-        found: tuple[_Element, ...] = getattr(self, fields(kind)[0].name)
-        return found
-
     @overload
     def __getitem__(self, index: int) -> _Element: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[_Element, ...]: ...
-    def __getitem__(self, index: int | slice) -> _Element | tuple[_Element, ...]:
-        return self._elements()[index]
+    def __getitem__(self, index: int | slice) -> Any:
+        shown: Any = self
+        return getattr(shown, fields(shown)[0].name)[index]
 
     def __len__(self) -> int:
-        return len(self._elements())
+        return len(self[:])
 
 
 class Tabular:

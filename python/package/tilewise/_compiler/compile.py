@@ -1,23 +1,78 @@
-"""Functions compiled for a TPU without one, in full by `compile_for`, as far as a plan for `audit` and locks."""
+"""Functions compiled for machines that aren't there: by `compile_for` in full, for `audit` as far as a plan."""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import importlib.resources
+import importlib.util
+import json
+import os
+import tempfile
 import time
 import weakref
+import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewise import _tilewise
 from tilewise._base.errors import Error
-from tilewise._base.files import cache_folder
+from tilewise._base.files import cache_folder, write_whole
 from tilewise._base.modules import module
-from tilewise._base.progress import elapsed
-from tilewise._compiler.cache import Cache
-from tilewise._compiler.process import Answer, Mode, exact_modes, report_of, shared
+from tilewise._base.progress import Ticker
+from tilewise._compiler.libtpu import compiler_version
+from tilewise._compiler.process import Answer, Mode, Sizes, exact_modes, report_of, shared
 from tilewise._compiler.program import NotSendable, Program, sendable
 from tilewise._explain import explain_oom
-from tilewise._jax.dump import dumped
-from tilewise._jax.lowering import Request, lower_on
+from tilewise._jax.dump import dumped, dumped_text, dumping
+from tilewise._jax.lowering import Place, Request, lower_on, meshes_of
+
+# Answers with another status may differ the next time.
+_KEPT = ("fits", "planned", "refused", "other_memory")
+_SURROUNDINGS = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
+
+
+class Cache:
+    """Answers by program, compiler, options and way of asking, in a folder; without one, none are kept."""
+
+    def __init__(self, folder: Path | None, libtpu: str | None = None) -> None:
+        self._folder, self._libtpu = folder, libtpu
+
+    def asked(
+        self, program: Program, mode: Mode, limit: int | None, ask: Callable[[], Answer], source: str | None = None
+    ) -> tuple[Answer, bool]:
+        """The answer of the last time, or that to a question which is kept; and whether it is the last time's."""
+        if self._folder is None:
+            return ask(), False
+        surroundings = [os.environ.get(name, "") for name in _SURROUNDINGS]
+        # A program for one device is the same on every generation.
+        machine = [program.tpu, program.topology, program.devices]
+        key = json.dumps([program.hash, *machine, mode, limit, compiler_version(self._libtpu), surroundings])
+        # A file is whole or not there.
+        path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.answer"
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, zlib.error):
+            head, _, packed = path.read_bytes().partition(b"\n")
+            held: dict[str, Any] = json.loads(head)
+            if held["sizes"] is not None:
+                held["sizes"] = Sizes(**held["sizes"])
+            report = None
+            if packed:
+                text, assignment = json.loads(zlib.decompress(packed))
+                report = report_of(text, source or program.name, program.tpu, limit, assignment, self._libtpu)
+            return Answer(**held, report=report), True
+        answer = ask()
+        if answer.status in _KEPT:
+            held, report = asdict(replace(answer, report=None)), answer.report
+            del held["report"]
+            made_of = None if report is None else json.dumps([report.text, report.buffer_assignment])
+            packed = b"" if made_of is None else zlib.compress(made_of.encode())
+            # A folder that can't be written to isn't a reason to fail.
+            with contextlib.suppress(OSError):
+                write_whole(path, json.dumps(held).encode() + b"\n" + packed)
+        return answer, False
+
 
 if TYPE_CHECKING:
     from jax.stages import Compiled as _Compiled
@@ -103,7 +158,7 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
         compiler.start()
         name, lowered = request.topology, getattr(f, "lowered", f)
         if not hasattr(lowered, "compile"):
-            with elapsed(f"tracing {source}"):
+            with Ticker(f"tracing {source}"):
                 name, lowered = lower_on(request)
         try:
             program = sendable(lowered, request.generation, name, begun)
@@ -120,7 +175,7 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
         mode: Mode = "full" if confirm or not exact_modes(compiler).stop else "stop"
 
         def ask() -> Answer:
-            with elapsed(f"compiling {source} for {program.topology} with {compiler.version}"):
+            with Ticker(f"compiling {source} for {program.topology} with {compiler.version}"):
                 return compiler.ask(program, mode, source=source, hbm_limit=hbm_limit)
 
         cache = Cache(cache_folder(), compiler.libtpu)
@@ -136,3 +191,58 @@ def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = F
         with explain_oom(tpu=tpu):
             raise raised(answer.error)
     return Plan(report, None if answer.sizes is None else answer.sizes.code_bytes, program)
+
+
+_INSTALL = "pip install 'jax[cuda12]'"
+
+# Autotuning needs the card.
+_GPU_OPTIONS = {"xla_gpu_autotune_level": 0}
+
+
+def report_on(machine: str, request: Request, hbm_limit: int | None) -> Report:
+    """The audit of a function on a GPU or a CPU; an `Error` where this JAX can't compile for it."""
+    name, _ = _tilewise.machine_name(machine)
+    jax, f = module("jax"), request.f
+    meshes = meshes_of((request.args, request.kwargs, request.options))
+    needed = max((int(mesh.size) for mesh in meshes), default=1)
+    devices = _cpus(jax, needed) if name == "cpu" else _gpus(name.partition(":")[2] or "h100", needed)
+    lowered = Place(jax, devices, meshes).lowered(request)
+    text = _text(lowered, {} if name == "cpu" else _GPU_OPTIONS)
+    return _tilewise.audit_text(text, getattr(f, "__name__", type(f).__name__), None, hbm_limit, name)
+
+
+def _text(lowered: Any, options: Mapping[str, Any]) -> str:
+    """The text of the compiled program; older versions of JAX keep none of a GPU's, and it is their dump's."""
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = lowered.compile({**options, **dumping(folder)})
+        text = compiled.as_text() or dumped_text(folder)
+    if text is None:
+        raise Error("JAX keeps no text of this program", kind="no_text", help=f"a newer JAX does: {_INSTALL}")
+    return str(text)
+
+
+def _cpus(jax: Any, needed: int) -> tuple[Any, ...]:
+    devices = tuple(jax.devices("cpu"))
+    if len(devices) < needed:
+        raise Error(
+            f"the arguments' mesh has {needed} devices, and JAX has {len(devices)} of the CPU",
+            kind="too_few_devices",
+            help=f"`jax.config.update('jax_num_cpu_devices', {needed})`, before JAX is used, makes as many",
+        )
+    return devices
+
+
+def _gpus(card: str, needed: int) -> tuple[Any, ...]:
+    topologies = module("jax.experimental.topologies")
+    has_plugin = any(importlib.util.find_spec(f"jax_cuda{version}_plugin") for version in (12, 13))
+    if not has_plugin or not hasattr(topologies, "get_topology_desc"):
+        message = "compiling for a GPU needs JAX's plugin for them, which works without a card"
+        raise Error(message, kind="needs_gpu_compiler", help=_INSTALL)
+    # The card's description in XLA's own repository (`xla/backends/gpu/target_config/specs`).
+    described = importlib.resources.files("tilewise").joinpath(f"gpus/{card}.pbtxt").read_text(encoding="utf-8")
+    try:
+        found = topologies.get_topology_desc(platform="cuda", target_config=described, topology=f"1x1x{needed}")
+    except Exception as error:
+        message = f"JAX's plugin for GPUs does not start: {error}"
+        raise Error(message, kind="needs_gpu_compiler", help=_INSTALL) from error
+    return tuple(found.devices)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tilewise._base.errors import Error
 from tilewise._base.files import cache_folder
-from tilewise._base.progress import elapsed
+from tilewise._base.progress import Ticker
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+(?:\.\d+)?")
 
@@ -60,7 +60,7 @@ def library(version: str) -> Path:
     if kept.exists():
         return kept
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as made, elapsed(f"installing libtpu {version} in {folder}"):
+    with tempfile.TemporaryDirectory(dir=folder) as made, Ticker(f"installing libtpu {version} in {folder}"):
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", made, f"libtpu=={version}"]
         done = subprocess.run(pip, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         found = Path(made) / "libtpu" / "libtpu.so"

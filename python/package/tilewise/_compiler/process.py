@@ -207,8 +207,8 @@ class Compiler:
 
     def __init__(self, *, ahead: bool = False, libtpu: str | None = None) -> None:
         self._ahead, self.libtpu = ahead, other_version(libtpu)
-        self._worker: _Worker | None = None
-        self._spare: _Worker | None = None
+        # The one that is asked, and the one that works ahead.
+        self._workers: list[_Worker] = []
         self._cancelled = False
         self._lock = threading.Lock()
 
@@ -221,16 +221,15 @@ class Compiler:
     def cancel(self) -> None:
         """End the process from another thread, for good; whoever waits for its answer is interrupted."""
         self._cancelled = True
-        for worker in (self._worker, self._spare):
-            if worker is not None:
-                worker.end()
+        for worker in list(self._workers):
+            worker.end()
 
     def start(self) -> None:
         """Start the process now: by the time it is needed, it is there."""
         if self._cancelled:
             raise KeyboardInterrupt
-        if self._worker is None:
-            self._worker, self._spare = self._spare or _Worker(self.libtpu), None
+        if not self._workers:
+            self._workers.append(_Worker(self.libtpu))
 
     @property
     def version(self) -> str:
@@ -287,8 +286,8 @@ class Compiler:
         try:
             worker = self._ready()
             folder = tempfile.mkdtemp(dir=worker.folder)
-            if stop and self._ahead and self._spare is None:
-                self._spare = _Worker(self.libtpu)
+            if stop and self._ahead and len(self._workers) == 1:
+                self._workers.append(_Worker(self.libtpu))
             worker.send(functools.partial(child.compile_for, program, folder, options))
             begun, deadline = time.monotonic(), _deadline(timeout)
             while stop and not (passed := _has_passed(program, folder)):
@@ -317,14 +316,12 @@ class Compiler:
 
     def _ready(self) -> _Worker:
         self.start()
-        assert self._worker is not None
-        self._worker.wait()
-        return self._worker
+        self._workers[0].wait()
+        return self._workers[0]
 
     def _end(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.end()
+        if self._workers:
+            self._workers.pop(0).end()
 
     @contextlib.contextmanager
     def _ending(self) -> Generator[None]:
@@ -337,10 +334,8 @@ class Compiler:
 
     def close(self) -> None:
         with self._lock:
-            self._end()
-            spare, self._spare = self._spare, None
-            if spare is not None:
-                spare.end()
+            while self._workers:
+                self._end()
 
 
 _SHARED: dict[str | None, tuple[Compiler, threading.RLock, list[threading.Timer]]] = {}
@@ -364,10 +359,8 @@ def shared(libtpu: str | None = None) -> Generator[Compiler]:
 
 
 def close_shared() -> None:
-    for compiler, lock, closing in _SHARED.values():
+    for compiler, lock, _ in _SHARED.values():
         with lock:
-            while closing:
-                closing.pop().cancel()
             compiler.close()
 
 

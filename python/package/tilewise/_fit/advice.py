@@ -8,8 +8,7 @@ from tilewise._audit.comparison import Comparison, compare
 from tilewise._base.errors import Error, Skip
 from tilewise._base.files import cache_folder
 from tilewise._base.limits import in_columns, in_words
-from tilewise._compiler.cache import Cache
-from tilewise._compiler.compile import plan_of
+from tilewise._compiler.compile import Cache, plan_of
 from tilewise._compiler.process import shared
 from tilewise._fit.candidates import donatable, formats, known, rematerialised
 from tilewise._fit.factory import parameters_of

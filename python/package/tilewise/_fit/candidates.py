@@ -16,7 +16,7 @@ from tilewise._base.modules import module
 from tilewise._compiler.program import with_donations
 from tilewise._jax.lowering import Request, meshes_of
 from tilewise._jax.topologies import slice_with
-from tilewise._microbatch import along_axes
+from tilewise._microbatch import parted
 from tilewise._remat.step import POLICIES, Step
 
 SHARDINGS = ("data", "fsdp", "tensor", "fsdp+tensor")
@@ -161,7 +161,8 @@ def rematerialised(made: Request, policy: str) -> Request:
 def _microbatched(made: Request, value: Any, axes: _Axes) -> Request:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"microbatch is how many parts, not {value!r}")
-    return known(made, along_axes(made.f, value, axes()))
+    along = axes()
+    return known(made, lambda *args: parted(made.f, args, {}, value, along))
 
 
 def known(made: Request, step: Callable[..., Any]) -> Request:

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +84,11 @@ def _check_own(place: str, name: str, made: Any, home: Path) -> None:
         raise Error(message, kind="not_a_program", help="name a function by the file that defines it")
 
 
+@dataclass(frozen=True)
 class Adapter:
     """A program by the name of its library; its settings are the library's own."""
 
-    def __init__(self, source: str) -> None:
-        self.source = source
+    source: str
 
     def __call__(self, **settings: Any) -> Any:
         raise TypeError(f"{type(self).__name__} is lowered, not called")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from tilewise._audit.comparison import compare
 from tilewise._base.limits import in_columns, in_words
 from tilewise._base.results import Tabular
-from tilewise._fit.combination import Combination
-from tilewise._fit.rows import FitRow
+from tilewise._fit.combination import Combination, FitRow
 
 _STEERING = ("fits", "planned", "refused")
 
@@ -229,7 +228,8 @@ class Fit(Tabular):
             '| largest batch | bytes | left | largest at the peak |'
         """
         header, *cells = self._table()
-        lines = [markdown_row(row) for row in (header, ["---"] * len(header), *cells)]
+        rows = ([markdown(cell, in_table=True) for cell in row] for row in (header, ["---"] * len(header), *cells))
+        lines = [f"| {' | '.join(row)} |" for row in rows]
         return "\n".join([*lines, "", *map(markdown, self._notes())])
 
     def to_html(self) -> str:
@@ -239,7 +239,14 @@ class Fit(Tabular):
             >>> found.to_html()[:15]
             '<!doctype html>'
         """
-        return page(self._table(), self._notes(), self.combinations, next(iter(self._axes), None))
+        header, *rows = self._table()
+        heads = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+        return (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>What fits</title><style>{_STYLE}</style>'
+            f"<h1>What fits</h1>{self.plot()}<table><tr>{heads}</tr>{body}</table>{self._owners()}{notes}</html>"
+        )
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -252,6 +259,20 @@ class Fit(Tabular):
             '<svg'
         """
         return curve(self.combinations, next(iter(self._axes), None))
+
+    def _owners(self) -> str:
+        """The largest owners on both sides of the limit."""
+        lines: list[str] = []
+        axis = next(iter(self._axes), "")
+        for each in self.combinations if axis else ():
+            answer = each.answer
+            if answer is None:
+                continue
+            above = [row for row in each.rows if row.status == "refused" and row.settings[axis] > answer.settings[axis]]
+            for row in (answer, *sorted(above, key=lambda row: row.settings[axis])[:1]):
+                owner = escape(str(row.owner or ""))
+                lines.append(f"<li>{axis} {row.settings[axis]}, {row.status}: {owner}</li>")
+        return f"<h2>What holds the most</h2><ul>{''.join(lines)}</ul>" if lines else ""
 
     def _rows(self) -> list[dict[str, Any]]:
         return [{**row.pop("settings"), **{name: _cell(each) for name, each in row.items()}} for row in self.to_dicts()]
@@ -281,9 +302,12 @@ def _gib(count: int | None) -> str:
     return "" if count is None else in_words(count) if abs(count) < 2**20 else f"{count / 2**30:.2f} GiB"
 
 
+def _settings(each: Combination) -> str:
+    return ", ".join(f"{name}={value}" for name, value in each.settings.items())
+
+
 def _named(each: Combination) -> str:
-    named = ", ".join(f"{name}={value}" for name, value in each.settings.items())
-    return f"{named}: " if named else ""
+    return f"{_settings(each)}: " if each.settings else ""
 
 
 def _why_none(each: Combination) -> str:
@@ -313,20 +337,6 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 td, th { text-align: left; padding: .2em 1em .2em 0 }
 th { border-bottom: 1px solid #888; font-weight: 600 } svg text { font: 12px system-ui, sans-serif; fill: #222 }
 """
-
-
-def page(
-    table: Sequence[Sequence[str]], notes: Sequence[str], combinations: Sequence[Combination], axis: str | None
-) -> str:
-    header, *rows = table
-    heads = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    lines = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    owners = _owners(combinations, axis)
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>What fits</title><style>{_STYLE}</style>'
-        f"<h1>What fits</h1>{curve(combinations, axis)}<table><tr>{heads}</tr>{body}</table>{owners}{lines}</html>"
-    )
 
 
 def curve(combinations: Sequence[Combination], axis: str | None) -> str:
@@ -366,8 +376,7 @@ def curve(combinations: Sequence[Combination], axis: str | None) -> str:
                 f'<circle cx="{x(size):.1f}" cy="{y(row.total_bytes or 0):.1f}" r="3" fill="{fill}" stroke="{colour}">'
                 f"<title>{escape(title)}</title></circle>"
             )
-        if each.settings:
-            name = ", ".join(f"{key}={value}" for key, value in each.settings.items())
+        if name := _settings(each):
             parts.append(f'<text x="{_LEFT + 6}" y="{_TOP + 14 * (number + 2)}" fill="{colour}">{escape(name)}</text>')
     return "".join([*parts, "</svg>"])
 
@@ -381,23 +390,6 @@ def _along(combination: Combination, axis: str) -> list[tuple[int, FitRow]]:
     rows = [row for row in combination.rows if others(row) == others(combination.rows[0])]
     found = [(int(row.settings[axis]), row) for row in rows if row.total_bytes is not None]
     return sorted(found, key=lambda pair: pair[0])
-
-
-def _owners(combinations: Sequence[Combination], axis: str | None) -> str:
-    """The largest owners on both sides of the limit."""
-    if axis is None:
-        return ""
-    lines: list[str] = []
-    for each in combinations:
-        answer = each.answer
-        if answer is None:
-            continue
-        above = [row for row in each.rows if row.status == "refused" and row.settings[axis] > answer.settings[axis]]
-        sides = [answer, *sorted(above, key=lambda row: row.settings[axis])[:1]]
-        lines += [
-            f"<li>{axis} {row.settings[axis]}, {row.status}: {escape(str(row.owner or ''))}</li>" for row in sides
-        ]
-    return f"<h2>What holds the most</h2><ul>{''.join(lines)}</ul>" if lines else ""
 
 
 # Names are a program's: they neither call people nor load pictures. Code hosts look for ``@name`` and ``#1`` in the
@@ -419,7 +411,3 @@ def markdown(words: str, *, in_table: bool = False) -> str:
         part.replace("|", bar) if at % 2 else part.translate(_PLAIN).replace("\0", "\\`")
         for at, part in enumerate(parts)
     )
-
-
-def markdown_row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(markdown(cell, in_table=True) for cell in cells)} |"

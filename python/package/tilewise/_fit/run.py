@@ -19,10 +19,9 @@ from tilewise._base.progress import Ticker
 from tilewise._base.types import Tpu
 from tilewise._compiler.libtpu import compiler_version
 from tilewise._compiler.process import Compiler
-from tilewise._fit.combination import Combination, Task, search_task
+from tilewise._fit.combination import Combination, FitRow, Task, search_task
 from tilewise._fit.factory import Stretched, check_settings, travels
 from tilewise._fit.result import Fit
-from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Above, Found
 
 _Known: TypeAlias = Mapping[int, Sequence[FitRow]]

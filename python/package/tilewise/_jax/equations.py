@@ -29,6 +29,17 @@ def bytes_of(atom: Any) -> int:
     return 0 if itemsize is None else math.prod(aval.shape) * itemsize
 
 
+LANES = 128
+"""The elements of a TPU's tile along the dimension that varies fastest."""
+
+
+def tiled_bytes(aval: Any) -> int:
+    """The bytes of an array whose last dimension fills whole lanes of a TPU's tiles."""
+    itemsize = getattr(aval.dtype, "itemsize", 0)
+    *rows, columns = aval.shape or (1,)
+    return math.prod(rows) * -(-columns // LANES) * LANES * itemsize
+
+
 _empty = functools.cache(lambda: module("jax").make_jaxpr(tuple)())
 
 

@@ -24,7 +24,7 @@ from tilewise._jax.topologies import jax_for_tpus, slice_of, slice_with
 
 @dataclass(frozen=True)
 class Request:
-    """A function to compile for a TPU.
+    """A function to compile for a TPU, or for another machine in its place.
 
     Attributes:
         f, args, tpu, topology, jit_options, kwargs: as `compile_for` takes them; or the result of the function's
@@ -93,7 +93,7 @@ def _lowered(request: Request) -> tuple[str, Any]:
         try:
             meshes = meshes_of((request.args, kwargs, options))
             name, devices = _slice(request, meshes)
-            return name, Place(jax, devices, meshes).lowered(f, request.args, kwargs, options)
+            return name, Place(jax, devices, meshes).lowered(request)
         except (ValueError, TypeError) as error:
             # JAX names the devices of meshes in the function that are not the arguments'.
             if "device" not in str(error).lower() and "mesh" not in str(error).lower():
@@ -170,8 +170,9 @@ class Place:
 
         return self.jax.tree.map(one, tree, is_leaf=is_leaf)
 
-    def lowered(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:
-        jax = self.jax
+    def lowered(self, request: Request) -> Any:
+        jax, f, options = self.jax, request.f, request.options
+        args, kwargs = request.args, dict(request.kwargs)
         for key in ("in_shardings", "out_shardings"):
             if key in options:
                 options = {**options, key: self.shardings(options[key])}

@@ -82,8 +82,7 @@ def _pallas_call(call: Any, around: Any, generation: str) -> Kernel:
     avals = [variable.aval for variable in kernel.invars]
     scalars, blocks = grid.num_index_operands, len(grid.block_mappings)
     steps = [str(bound) if isinstance(bound, int) else "?" for bound in grid.grid]
-    lines = _first_lines(internals.kernel_name(params, kernel), generation, steps)
-    lines += [f"prefetch {_shape(aval)}" for aval in avals[:scalars]]
+    lines = [f"prefetch {_shape(aval)}" for aval in avals[:scalars]]
     not_covered: list[str] = []
     outputs: list[str] = []
     computed: list[str] = []
@@ -108,14 +107,13 @@ def _pallas_call(call: Any, around: Any, generation: str) -> Kernel:
             lines.append(f"in {read[0]} {words}")
             computed += [f"in {each} {words}" for each in read[1:]]
     lines += computed + outputs
-    return _finished(lines, kernel, avals[scalars + blocks :], call, generation, not_covered)
+    return _kernel(call, kernel, generation, steps, lines, scalars + blocks, not_covered)
 
 
 def _unpipelined(call: Any, kernel: Any, generation: str) -> Kernel:
     """A ``pl.kernel`` over a mesh of TensorCores: it sees whole arrays where they are."""
-    params = call.params
     avals = [variable.aval for variable in kernel.invars]
-    lines = _first_lines(internals.kernel_name(params, kernel), generation, [])
+    lines: list[str] = []
     inputs, outputs = len(call.invars), len(call.outvars)
     for number, aval in enumerate(avals[: inputs + outputs]):
         role = "in" if number < inputs else "out"
@@ -125,17 +123,16 @@ def _unpipelined(call: Any, kernel: Any, generation: str) -> Kernel:
         # An operand in VMEM is XLA's, and no part of the kernel.
         memory = _memory(aval)
         lines.append(f"{role} {_shape(aval)} {'smem' if memory == 'smem' else 'any'}")
-    return _finished(lines, kernel, avals[inputs + outputs :], call, generation, [])
+    return _kernel(call, kernel, generation, [], lines, inputs + outputs, [])
 
 
-def _first_lines(name: str, generation: str, steps: list[str]) -> list[str]:
-    return [f"name {' '.join(name.split())}", f"tpu {generation}", f"grid {','.join(steps) or '()'}"]
-
-
-def _finished(
-    lines: list[str], kernel: Any, scratch: list[Any], call: Any, generation: str, not_covered: list[str]
+def _kernel(
+    call: Any, kernel: Any, generation: str, steps: list[str], operands: list[str], count: int, others: list[str]
 ) -> Kernel:
-    for aval in scratch:
+    """A kernel, whose `count` first arguments are operands with these lines, and the rest its scratch."""
+    name = " ".join(internals.kernel_name(call.params, kernel).split())
+    lines = [f"name {name}", f"tpu {generation}", f"grid {','.join(steps) or '()'}", *operands]
+    for aval in (variable.aval for variable in kernel.invars[count:]):
         memory = _memory(aval)
         if memory in ("vmem", "smem"):
             lines.append(f"scratch {memory} {_shape(aval)}")
@@ -150,8 +147,8 @@ def _finished(
         lines.append(f"limit {limit}")
     lines.append(f"body {_guess_bytes(kernel, generation)}")
     if any(equation.primitive.name == "emit_pipeline" for equation, _ in _equations(kernel)):
-        not_covered = [*not_covered, "the buffers of `emit_pipeline`"]
-    return Kernel("\n".join(lines), call, dropped, tuple(not_covered))
+        others = [*others, "the buffers of `emit_pipeline`"]
+    return Kernel("\n".join(lines), call, dropped, tuple(others))
 
 
 def _read_by_fusion(around: Any, variable: Any) -> list[str] | None:

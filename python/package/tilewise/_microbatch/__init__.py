@@ -93,19 +93,9 @@ def microbatch(
             raise Error(f"no argument is {', '.join(f'`{name}`' for name in unknown)}", kind="microbatch")
         if made_at is not None and size is not None:
             return _through_made(step, args, kwargs, parts, (made_at, axis, size))
-        return _parted(step, args, kwargs, parts, along)
+        return parted(step, args, kwargs, parts, along)
 
     return in_parts  # type: ignore[return-value]
-
-
-def along_axes(step: Callable[..., Any], parts: int, along: Sequence[int | None]) -> Callable[..., Any]:
-    """As `microbatch`, where the dimension that is the batch is given for each array of the arguments."""
-
-    @functools.wraps(step)
-    def in_parts(*args: Any) -> Any:
-        return _parted(step, args, {}, parts, list(along))
-
-    return in_parts
 
 
 @dataclass
@@ -137,9 +127,10 @@ class _Traced:
             raise Error(f"{self.name} can't be computed in parts of its batch: {error}", kind="microbatch") from None
 
 
-def _parted(
+def parted(
     step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], parts: int, along: list[int | None]
 ) -> Any:
+    """The step's results in parts; the dimension that is the batch is given for each array of the arguments."""
     size = _size(module("jax").tree.leaves((args, kwargs)), along, parts)
     traced = _Traced.of(step, args, kwargs)
     shares: list[Share] = [Whole() if at is None else Each(at=at) for at in along]

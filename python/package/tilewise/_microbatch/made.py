@@ -8,13 +8,13 @@ from typing import Any
 
 from tilewise._base.modules import module
 from tilewise._jax import internals
-from tilewise._jax.equations import Block, Reader, bytes_of, needed
+from tilewise._jax.equations import Block, Reader, bytes_of, needed, tiled_bytes
 from tilewise._jax.internals import Scan
 from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, is_literal, makers, read_by, renamed, variables
 from tilewise._microbatch import rules
-from tilewise._microbatch.origins import origins
+from tilewise._microbatch.origins import Starts, origins
 from tilewise._microbatch.passes import run
-from tilewise._microbatch.program import CHEAP, SMALL, Program, Starts, tiled_bytes
+from tilewise._microbatch.program import CHEAP, SMALL, Program
 from tilewise._microbatch.rules import Each, RefusedError, Whole, has_samples
 
 _BODIES = {"scan": "jaxpr", "while": "body_jaxpr", **dict.fromkeys(CHECKPOINTS, "jaxpr")}

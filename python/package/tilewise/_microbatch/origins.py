@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tilewise._microbatch import rules
 from tilewise._microbatch.rules import Each, Operation, RefusedError, has_samples
+
+
+@dataclass
+class Starts:
+    """The operations at which a batch begins that the program makes itself.
+
+    Attributes:
+        operands: by the first result of an operation, the operands that are cut into parts there, and their rows.
+        least: the bytes up to which values that are made of larger ones are joined.
+    """
+
+    operands: dict[Any, dict[int, Each]]
+    least: int
 
 
 def origins(equation: Any, result: int, rows: Each, sizes: tuple[int, int]) -> list[tuple[int, Each]]:
@@ -106,10 +120,11 @@ def _random(op: Operation) -> list[tuple[int, Each]]:
 
 _REDUCED = ("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "argmax", "argmin")
 
-_IN_PLACE = (rules.along_an_axis, rules.elementwise, rules.fft, rules.pad, rules.slice_)
+_IN_PLACE = (rules.along_an_axis, rules.elementwise, rules.pad, rules.slice_)
 
 _BACK: dict[str, Back] = {
     **{name: _in_place for name, rule in rules.RULES.items() if rule in _IN_PLACE},
+    "fft": _in_place,
     "broadcast_in_dim": _broadcast,
     "reshape": _reshape,
     "transpose": _transpose,

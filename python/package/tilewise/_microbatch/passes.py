@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tilewise._base.modules import module
-from tilewise._microbatch.program import LANES, Part, Program
+from tilewise._jax.equations import LANES
+from tilewise._microbatch.program import Program
 from tilewise._microbatch.rules import Each, Partial, RefusedError, Whole
 
 
@@ -16,7 +17,6 @@ def run(program: Program, leaves: list[Any]) -> list[Any]:
     given = dict(zip(program.inputs, leaves, strict=True))
     batch = {at: leaf for at, leaf in given.items() if isinstance(program.shares[at], Each)}
     whole = program.constants | {at: leaf for at, leaf in given.items() if at not in batch}
-    first = Part(0, program.parts)
     for targets in _turns(program, results, set(given) | set(program.constants)):
         sources = {at: program.sums.get(at, at) for at in targets}
         sums = [at for at in targets if isinstance(program.shares[sources[at]], Partial)]
@@ -26,10 +26,10 @@ def run(program: Program, leaves: list[Any]) -> list[Any]:
         steps = program.needed({*added, *each}, set(whole) | set(batch))
         read = {at for step in steps for at in step.reads if isinstance(program.shares[at], Whole)}
         ready = program.before_parts(read, set(whole))
-        whole |= dict(zip(ready, program.run(ready, whole, first), strict=True))
+        whole |= dict(zip(ready, program.run(ready, whole, 0), strict=True))
         totals, joined = _through(program, batch, whole, added, each)
         whole |= dict(zip(sums, totals, strict=True)) | dict(zip(rows, joined, strict=True))
-    return program.run(results, whole | batch, first)
+    return program.run(results, whole | batch, 0)
 
 
 def _turns(program: Program, results: list[int], known: set[int]) -> list[list[int]]:
@@ -75,7 +75,7 @@ def _through(
 
     def one(totals: list[Any], number: Any) -> tuple[list[Any], list[Any]]:
         cut = {at: lax.dynamic_slice_in_dim(leaf, number * rows, rows, axes[at]) for at, leaf in batch.items()}
-        found = program.run([*added, *each], whole | cut, Part(number, program.parts))
+        found = program.run([*added, *each], whole | cut, number)
         totals = [total + new.astype(total.dtype) for total, new in zip(totals, found, strict=False)]
         # Short rows of results would be padded to whole lanes.
         results = zip(each, found[len(added) :], strict=True)

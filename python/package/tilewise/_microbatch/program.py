@@ -3,66 +3,40 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tilewise._base.modules import module
 from tilewise._jax import internals
+from tilewise._jax.equations import tiled_bytes
 from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, evaluated, opened
 from tilewise._microbatch import rules
-from tilewise._microbatch.origins import origins
+from tilewise._microbatch.counts import counted_anew, own_column
+from tilewise._microbatch.origins import Starts, origins
 from tilewise._microbatch.rules import Each, Operation, Partial, RefusedError, Share, Whole, merged
 
 CHEAP = rules.ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota", "reshape", "squeeze", "transpose"}
 """Primitives fused into their readers: each reader makes its own piece of the result."""
 MOST_CHEAP = 64
 """The most of them in a row."""
-LANES = 128
-"""The elements of a TPU's tile along the dimension that varies fastest."""
 SMALL = 16
 """How much larger the largest value with rows is than rows that are joined for an operation on all samples, such as a
 sort: they lie beside all parts."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """The part of the batch being computed: its number, traced, and the number of parts."""
-
-    number: Any
-    parts: int
-
-
-@dataclass(frozen=True)
 class Step:
-    """An operation of the rewritten program: values read and made, the function for them, and the traced equation."""
+    """An operation of the rewritten program: values read and made, the function for them, and the traced equation.
+
+    The function gets the number of the part of the batch that is computed, too, which is traced.
+    """
 
     reads: tuple[int, ...]
     makes: tuple[int, ...]
-    compute: Callable[[list[Any], Part], Sequence[Any]]
+    compute: Callable[[list[Any], Any], Sequence[Any]]
     is_costly: bool
     maker: Any
-
-
-def tiled_bytes(aval: Any) -> int:
-    """The bytes of an array whose last dimension fills whole lanes of a TPU's tiles."""
-    itemsize = getattr(aval.dtype, "itemsize", 0)
-    *rows, columns = aval.shape or (1,)
-    return math.prod(rows) * -(-columns // LANES) * LANES * itemsize
-
-
-@dataclass
-class Starts:
-    """The operations at which a batch begins that the program makes itself.
-
-    Attributes:
-        operands: by the first result of an operation, the operands that are cut into parts there, and their rows.
-        least: the bytes up to which values that are made of larger ones are joined.
-    """
-
-    operands: dict[Any, dict[int, Each]]
-    least: int
 
 
 class Program:
@@ -89,7 +63,7 @@ class Program:
         self.sums: dict[int, int] = {}
         """By value known once all parts are added up or joined, a part's share of it."""
         self._joined: list[tuple[int, RefusedError]] = []
-        self._made: dict[int, tuple[Any, list[int]]] = {}
+        self.made: dict[int, tuple[Any, list[int]]] = {}
         self._maker: Any = None
         self._cut: dict[tuple[int, Each | None], int] = {}
         self.inputs = [self._new(var.aval, share) for var, share in zip(closed.jaxpr.invars, shares, strict=True)]
@@ -104,14 +78,11 @@ class Program:
         self.avals[number], self.shares[number] = aval, share
         return number
 
-    def _constant(self, value: Any, aval: Any) -> int:
-        number = self._new(aval, Whole())
-        self.constants[number] = value
-        return number
-
     def call(self, jaxpr: Any, consts: Sequence[Any], arguments: list[int], outer: Any = None) -> list[int]:
         def constant(value: Any, atom: Any) -> int:
-            return self._constant(value, atom.aval)
+            number = self._new(atom.aval, Whole())
+            self.constants[number] = value
+            return number
 
         def results(eqn: Any, reads: list[int]) -> list[int]:
             for number, rows in self._starts.operands.get(next(iter(eqn.outvars), None), {}).items():
@@ -142,8 +113,10 @@ class Program:
             return found
         reads = [self.added_up(at) for at in reads]
         if name in LOOPS:
+            # Within, passes are counted anew.
+            shares = [replace(self.shares[at], turn=0) for at in reads]
             try:
-                return LOOPS[name](self, eqn, list(reads))
+                return LOOPS[name](self, eqn, list(reads), shares)
             except RefusedError as error:
                 if not self.makes_batch:
                     raise
@@ -157,7 +130,7 @@ class Program:
         given, made = (
             [tuple(getattr(atom.aval, "shape", ())) for atom in atoms] for atoms in (eqn.invars, eqn.outvars)
         )
-        own = self._own_column(reads[1]) if name == "gather" or name.startswith("scatter") else None
+        own = own_column(self, reads[1]) if name == "gather" or name.startswith("scatter") else None
         try:
             outcome = rule(Operation(name, eqn.params, given, made, shares, self.samples, self.parts, own))
         except RefusedError as error:
@@ -169,7 +142,7 @@ class Program:
         if outcome.zeros is not None:
             reads[outcome.zeros] = self.counted_once(reads[outcome.zeros])
         if outcome.counted and own:
-            reads[1] = self._counted_anew(reads[1], own[0])
+            reads[1] = counted_anew(self, reads[1], own[0])
         return self._emit(eqn, reads, results, outcome.params)
 
     @property
@@ -244,8 +217,8 @@ class Program:
         """A value that the first part alone has; others have zeros."""
         jnp = module("jax.numpy")
 
-        def compute(values: list[Any], part: Part) -> list[Any]:
-            return [jnp.where(part.number == 0, values[0], jnp.zeros_like(values[0]))]
+        def compute(values: list[Any], part: Any) -> list[Any]:
+            return [jnp.where(part == 0, values[0], jnp.zeros_like(values[0]))]
 
         return self.step(compute, [at], [(self.avals[at], Partial(self.shares[at].turn))])[0]
 
@@ -258,7 +231,7 @@ class Program:
         return self._cut[key]
 
     def _rows_of(self, at: int, rows: Each) -> int:
-        eqn, reads = self._made.get(at, (None, []))
+        eqn, reads = self.made.get(at, (None, []))
         name = eqn.primitive.name if eqn else None
         shape = list(self.avals[at].shape)
         shape[rows.at] //= self.parts
@@ -279,19 +252,20 @@ class Program:
         lax, count = module("jax.lax"), self.samples // self.parts
         if name == "iota" and eqn.params["dimension"] != rows.at:
             return self._emit(eqn, reads, [rows], {"shape": tuple(shape)})[0]
+        lax, count = module("jax.lax"), self.samples // self.parts
 
-        def compute(values: list[Any], part: Part) -> list[Any]:
+        def compute(values: list[Any], part: Any) -> list[Any]:
             apart = values[0].reshape(self.apart(values[0].shape, rows))
-            return [lax.dynamic_slice_in_dim(apart, part.number * count, count, rows.at + 1).reshape(shape)]
+            return [lax.dynamic_slice_in_dim(apart, part * count, count, rows.at + 1).reshape(shape)]
 
-        def counted(_: list[Any], part: Part) -> list[Any]:
+        def counted(_: list[Any], part: Any) -> list[Any]:
             numbers = lax.broadcasted_iota(self.avals[at].dtype, shape, rows.at)
-            return [numbers + lax.convert_element_type(part.number * count, numbers.dtype)]
+            return [numbers + lax.convert_element_type(part * count, numbers.dtype)]
 
         is_count = name == "iota" and shape[rows.at] == count
         cut = self.step(counted if is_count else compute, [] if is_count else [at], [(self.avals[at], rows)])[0]
         if name == "iota":
-            self._made[cut] = eqn, reads
+            self.made[cut] = eqn, reads
         return cut
 
     def _made_in_rows(self, eqn: Any, reads: list[int], rows: Each) -> int | None:
@@ -307,55 +281,6 @@ class Program:
         share = self.shares[made]
         return made if isinstance(share, Each) and (share.at, share.inner) == (rows.at, rows.inner) else None
 
-    def _own_column(self, at: int) -> tuple[int, int] | None:
-        """The column of indices that has each sample's own number, and the dimension along which it counts."""
-        shape = self.avals[at].shape
-        along = [number for number, size in enumerate(shape[:-1]) if size == self.samples]
-        eqn, reads = self._made.get(at, (None, []))
-        columns = reads if eqn and eqn.primitive.name == "concatenate" else [at]
-        if len(columns) != shape[-1]:
-            return None
-        found = ((column, way) for column, read in enumerate(columns) for way in along if self._is_count(read, way))
-        return next(found, None)
-
-    def _is_count(self, at: int, along: int) -> bool:
-        """Whether a value's elements are the numbers of the samples along a dimension."""
-        eqn, reads = self._made.get(at, (None, []))
-        name = eqn.primitive.name if eqn else None
-        if name == "iota":
-            # One number for all samples may be broadcast.
-            return bool(eqn.params["dimension"] == along and self.avals[at].shape[along] == self.samples)
-        if name == "broadcast_in_dim":
-            places = list(eqn.params["broadcast_dimensions"])
-            return along in places and self._is_count(reads[0], places.index(along))
-        if name == "reshape":
-            before, after = self.avals[reads[0]].shape, self.avals[at].shape
-            wide = [[size for size in shape if size != 1] for shape in (before, after)]
-            own = [number for number, size in enumerate(before) if size == self.samples]
-            return wide[0] == wide[1] == [self.samples] and self._is_count(reads[0], own[0])
-        if name == "convert_element_type":
-            return self._is_count(reads[0], along)
-        if name == "select_n" and len(reads) == 3:
-            # `x[i]` counts from the end if `i` is negative, which no number of a sample is.
-            test, compared = self._made.get(reads[0], (None, []))
-            is_sign = test is not None and test.primitive.name == "lt" and self._is_zero(compared[1])
-            return is_sign and self._is_count(compared[0], along) and self._is_count(reads[1], along)
-        return False
-
-    def _is_zero(self, at: int) -> bool:
-        value = self.constants.get(at)
-        return value is not None and not self.avals[at].shape and int(value) == 0
-
-    def _counted_anew(self, at: int, column: int) -> int:
-        """Indices whose column of the samples' own numbers begins with 0 in each part."""
-        jnp, count = module("jax.numpy"), self.samples // self.parts
-
-        def compute(values: list[Any], part: Part) -> list[Any]:
-            is_number = jnp.arange(values[0].shape[-1]) == column
-            return [values[0] - jnp.where(is_number, part.number * count, 0).astype(values[0].dtype)]
-
-        return self.step(compute, [at], [(self.avals[at], self.shares[at])])[0]
-
     def apart(self, shape: Sequence[int], rows: Each) -> tuple[int, ...]:
         """A shape with a dimension of its own for samples, the one after `rows.at`."""
         before = shape[rows.at] // (self.samples * rows.inner)
@@ -364,13 +289,13 @@ class Program:
     def _emit(self, eqn: Any, reads: list[int], shares: list[Share], params: dict[str, Any]) -> list[int]:
         changed = eqn.params | params
 
-        def compute(values: list[Any], _: Part) -> Sequence[Any]:
+        def compute(values: list[Any], _: Any) -> Sequence[Any]:
             found = _bound(eqn.primitive, values, changed)
             return found if eqn.primitive.multiple_results else [found]
 
         results = [(var.aval, share) for var, share in zip(eqn.outvars, shares, strict=True)]
         made = self.step(compute, reads, results, eqn.primitive.name in rules.COSTLY)
-        self._made.update(dict.fromkeys(made, (eqn, reads)))
+        self.made.update(dict.fromkeys(made, (eqn, reads)))
         return made
 
     def step(
@@ -402,11 +327,11 @@ class Program:
         """The sources, at hand or costly, from which cheap operations make a value; `None` if others are among them."""
         found, seen, waiting = set[int](), {at}, [at]
         while waiting:
-            eqn, reads = self._made.get(waiting.pop(), (None, []))
+            eqn, reads = self.made.get(waiting.pop(), (None, []))
             if eqn is None or eqn.primitive.name not in CHEAP or len(seen) > MOST_CHEAP:
                 return None
             for read in reads:
-                made, _ = self._made.get(read, (None, []))
+                made, _ = self.made.get(read, (None, []))
                 if read in known or read in self.constants or made is None or made.primitive.name not in CHEAP:
                     found.add(read)
                 elif read not in seen:
@@ -428,7 +353,7 @@ class Program:
                 wanted |= set(step.reads) - known
         return found[::-1]
 
-    def run(self, wanted: list[int], known: dict[int, Any], part: Part) -> list[Any]:
+    def run(self, wanted: list[int], known: dict[int, Any], part: Any) -> list[Any]:
         values = self.constants | known
         for step in self.needed(set(wanted), set(values)):
             with internals.traced_as(step.maker):
@@ -472,10 +397,6 @@ def _split(items: list[Any], *counts: int) -> list[list[Any]]:
     return [*found, items[at:]]
 
 
-def _within(share: Share) -> Share:
-    return replace(share, turn=0)
-
-
 def _carried(
     shares: list[Share], step: Callable[[list[Share]], tuple[Program, list[Share]]]
 ) -> tuple[Program, list[Share]]:
@@ -504,7 +425,7 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
     turn = max(program.shares[at].turn for at in reads)
     made: dict[int, int] = {}
 
-    def compute(is_read: list[bool], places: list[int], values: list[Any], part: Part) -> list[Any]:
+    def compute(is_read: list[bool], places: list[int], values: list[Any], part: Any) -> list[Any]:
         given = iter(values)
         found: list[Any] = run([next(given) if is_it else None for is_it in is_read], part, places)
         return found
@@ -523,11 +444,10 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
     return [made[at] for at in range(len(shares))]
 
 
-def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+def _scan(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
     scan = internals.Scan.of(eqn)
     counts = scan.consts, scan.carry
-    shares = [_within(program.shares[at]) for at in reads]
     consts, carry, xs = _split(shares, *counts)
     for share in xs:
         if isinstance(share, Each) and share.at == 0:
@@ -547,7 +467,7 @@ def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     stacked = [share.along(share.at + 1) if isinstance(share, Each) else share for share in stacked]
     results = [*carry, *stacked]
 
-    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         consts, start, xs = _split(values, *counts)
         # The wanted values may need more of the carried ones.
         carried = _closure(body, [body.results[at] for at in places], counts)
@@ -561,14 +481,8 @@ def _scan(program: Program, eqn: Any, reads: list[int]) -> list[int]:
             found = body.run(wanted, known | given | rows, part)
             return found[: len(carried)], found[len(carried) :]
 
-        end, ys = lax.scan(
-            one,
-            [start[at] for at in carried],
-            rows,
-            length=params["length"],
-            reverse=params["reverse"],
-            unroll=params["unroll"],
-        )
+        options = {name: params[name] for name in ("length", "reverse", "unroll")}
+        end, ys = lax.scan(one, [start[at] for at in carried], rows, **options)
         found = dict(zip(carried, end, strict=True)) | dict(zip(asked, ys, strict=True))
         return [found[at] for at in places]
 
@@ -588,10 +502,9 @@ def _closure(body: Program, wanted: list[int], counts: tuple[int, int]) -> list[
         places = found
 
 
-def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+def _while(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
     counts: tuple[int, int] = params["cond_nconsts"], params["body_nconsts"]
-    shares = [_within(program.shares[at]) for at in reads]
     asked, consts, carry = _split(shares, *counts)
 
     def step(carry: list[Share]) -> tuple[Program, list[Share]]:
@@ -605,7 +518,7 @@ def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     first = sum(counts)
     reads[first:] = [_given(program, at, share) for at, share in zip(reads[first:], carry, strict=True)]
 
-    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         asked, consts, start = _split(values, *counts)
         of_condition: dict[int, int] = {condition.inputs[counts[0] + at]: at for at in range(len(start))}
         read = {at for step in condition.steps for at in step.reads} | {condition.results[0]}
@@ -627,12 +540,11 @@ def _while(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     return _emit_loop(program, eqn, reads, carry, run)
 
 
-def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+def _cond(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax = module("jax.lax")
-    index, *shares = [_within(program.shares[at]) for at in reads]
-    if not isinstance(index, Whole):
+    if not isinstance(shares[0], Whole):
         raise RefusedError("samples decide which branch runs")
-    branches = [_inner(program, branch, shares) for branch in eqn.params["branches"]]
+    branches = [_inner(program, branch, shares[1:]) for branch in eqn.params["branches"]]
     results = [branches[0].shares[at] for at in branches[0].results]
     for branch in branches[1:]:
         others = (branch.shares[at] for at in branch.results)
@@ -640,7 +552,7 @@ def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     for branch in branches:
         branch.results = [_given(branch, at, share) for at, share in zip(branch.results, results, strict=True)]
 
-    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         index, *rest = values
 
         def of(branch: Program) -> Callable[..., list[Any]]:
@@ -652,15 +564,15 @@ def _cond(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     return _emit_loop(program, eqn, reads, results, run)
 
 
-def _checkpoint(program: Program, eqn: Any, reads: list[int]) -> list[int]:
+def _checkpoint(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     jax, params = module("jax"), eqn.params
     try:
-        within = _inner(program, params["jaxpr"], [_within(program.shares[at]) for at in reads])
+        within = _inner(program, params["jaxpr"], shares)
     except RefusedError:
         # The checkpoint is lost, not its values.
         return program.call(params["jaxpr"], (), reads, eqn)
 
-    def run(values: list[Any], part: Part, places: list[int]) -> list[Any]:
+    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         given = _known(within.inputs, values)
         if params.get("prevent_cse") and params.get("differentiated"):
             given = jax.lax.optimization_barrier(given)
@@ -669,7 +581,7 @@ def _checkpoint(program: Program, eqn: Any, reads: list[int]) -> list[int]:
     return _emit_loop(program, eqn, reads, [within.shares[at] for at in within.results], run)
 
 
-LOOPS: dict[str, Callable[[Program, Any, list[int]], list[int]]] = {
+LOOPS: dict[str, Callable[[Program, Any, list[int], list[Share]], list[int]]] = {
     "scan": _scan,
     "while": _while,
     "cond": _cond,

@@ -232,10 +232,6 @@ def unstack(op: Operation) -> Outcome:
     return Outcome([rows.along(rows.at - (axis < rows.at))] * len(op.results))
 
 
-def fft(op: Operation) -> Outcome:
-    return before_the_last(len(op.params["fft_lengths"]))(op)
-
-
 def pad(op: Operation) -> Outcome:
     if any(op.params["padding_config"][op.rows().at]):
         raise RefusedError("the batch is padded")
@@ -417,10 +413,6 @@ def scatter(op: Operation) -> Outcome:
     return Outcome([Partial()], {2: op.rows(1).along(of_updates[op.rows(1).at])}, zeros=0)
 
 
-def random_bits(op: Operation) -> Outcome:
-    return Outcome([op.rows()])
-
-
 RULES: dict[str, Rule] = {
     **dict.fromkeys(ELEMENTWISE, elementwise),
     "broadcast_in_dim": broadcast_in_dim,
@@ -430,7 +422,7 @@ RULES: dict[str, Rule] = {
     "concatenate": concatenate,
     "stack": stack,
     "unstack": unstack,
-    "fft": fft,
+    "fft": lambda op: before_the_last(len(op.params["fft_lengths"]))(op),
     "pad": pad,
     "slice": slice_,
     "dynamic_slice": dynamic_slice,
@@ -443,7 +435,9 @@ RULES: dict[str, Rule] = {
     "triangular_solve": triangular_solve,
     **dict.fromkeys(["cholesky", "lu", "qr", "geqrf", "svd", "eigh"], before_the_last(2)),
     **dict.fromkeys(["lu_pivots_to_permutation", "random_wrap"], before_the_last(1)),
-    **dict.fromkeys(["random_bits", "random_split", "random_fold_in", "random_unwrap"], random_bits),
+    **dict.fromkeys(
+        ["random_bits", "random_split", "random_fold_in", "random_unwrap"], lambda op: Outcome([op.rows()])
+    ),
     **dict.fromkeys(
         ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "argmax", "argmin"],
         reduced,

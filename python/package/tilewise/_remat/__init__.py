@@ -10,7 +10,7 @@ from tilewise._base.files import cache_folder
 from tilewise._base.limits import bytes_of
 from tilewise._base.progress import Ticker
 from tilewise._base.types import Limit, Tpu
-from tilewise._compiler.cache import Cache
+from tilewise._compiler.compile import Cache
 from tilewise._compiler.process import shared
 from tilewise._compiler.program import with_donations
 from tilewise._jax.lowering import Request, is_jitted

@@ -9,7 +9,7 @@ from typing import Any
 from tilewise import _tilewise
 from tilewise._jax.equations import BODIES, bytes_of
 from tilewise._jax.internals import Scan
-from tilewise._jax.jaxprs import is_literal
+from tilewise._jax.jaxprs import is_literal, opened
 
 NEVER = math.inf
 
@@ -84,8 +84,7 @@ class Costs:
         return float(max(flops / self.flops, moved / 2))
 
     def all_of(self, program: Any) -> float:
-        jaxpr = program.jaxpr if hasattr(program, "jaxpr") else program
-        return sum(map(self.seconds, jaxpr.eqns))
+        return sum(map(self.seconds, opened(program).eqns))
 
 
 def is_fused(equation: Any) -> bool:
