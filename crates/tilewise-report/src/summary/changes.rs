@@ -200,7 +200,7 @@ pub(super) fn lines(advice: &Recommendation) -> Vec<QuotedLine> {
 }
 
 /// The place of a change.
-pub(super) fn place(advice: &Recommendation) -> String {
+pub(crate) fn place(advice: &Recommendation) -> String {
     // No change is made in an installed package.
     let Some(source) = advice.line().filter(|source| !source.is_installed()) else { return String::new() };
     let line = file_and_line(source);

@@ -16,7 +16,7 @@ mod told;
 pub(crate) use causes::causes;
 pub use causes::{CauseAxis, PeakCause};
 pub use changes::PlannedChange;
-pub(crate) use changes::changes;
+pub(crate) use changes::{changes, place};
 pub use copies::{CopiesOfLine, CopySummary, NeedlessCopies};
 pub use headline::Headline;
 pub use machine::memory_name;

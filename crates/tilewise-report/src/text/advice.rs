@@ -4,6 +4,7 @@ use crate::{
     PlannedChange,
     findings::{capitalized, words},
     style::{FAINT, STRONG, styled},
+    summary::place,
 };
 use std::io::{self, Write};
 use tilewise_audit::Recommendation;
@@ -29,10 +30,13 @@ pub(super) fn write_in_full(
         }
         let lead = if change.lead.is_empty() { String::new() } else { format!("{}: ", capitalized(&change.lead)) };
         write_recommendation(change.recommendation, "  ", &lead, false, width, out)?;
+        let lines = place(change.recommendation);
+        let at = if lines.is_empty() { "" } else { ", at " };
+        let title = format!("# or, in JAX alone{at}{lines}:");
         let plain = change.plain_code.iter().filter(|_| !is_above).flat_map(|code| code.lines());
         let own = said.lines().filter(|_| with_code);
         let between = plain.clone().next().map(|_| "# or, with tilewise:").filter(|_| with_code);
-        let sketch = said.sketch.iter().flat_map(|sketch| ["# or, in JAX alone:"].into_iter().chain(sketch.lines()));
+        let sketch = said.sketch.iter().flat_map(|sketch| [&*title].into_iter().chain(sketch.lines()));
         write_code(plain.chain(between).chain(own).chain(sketch), out)?;
     }
     Ok(())

@@ -240,7 +240,7 @@ fn code_in_parts_computes_the_same() {
     assert!(code(&found[0]).unwrap().contains("jax.lax.map(part, batch)"));
     // Of `*args`, which are passed one by one.
     let found = advice(&of_rows("args[0]", "f32[4096,8]", by_rows));
-    assert!(code(&found[0]).unwrap().contains("f = tw.microbatch(f, 2, batch_argnames=(\"args\",))"));
+    assert!(code(&found[0]).unwrap().contains("f = jax.jit(tw.microbatch(f, 2, batch_argnames=(\"args\",)))"));
     let joined = "r.1 = f32[8,1024]{1,0:T(8,128)} reduce(sine, zero), dimensions={0}, to_apply=max
   all = f32[4096,8,1024]{0,2,1:T(8,128)} broadcast(r.1), dimensions={1,2}
   both = f32[4096,8,1024]{0,2,1:T(8,128)} add(all, sine)

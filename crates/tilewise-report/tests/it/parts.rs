@@ -85,7 +85,7 @@ fn a_loss_over_the_sum_of_a_mask_isnt_added_up_as_it_is() {
         AuditOutput::new(report).summary().changes[0].code().expect("code")
     };
     let change = |divisor: &str| first_code(text(divisor));
-    assert!(change("ten, count").contains("\nf = tw.microbatch(f, "), "{}", change("ten, count"));
+    assert!(change("ten, count").contains("\nf = jax.jit(tw.microbatch(f, "), "{}", change("ten, count"));
     assert!(change("count, ten").starts_with("def value_and_grad_in_parts(params, x"), "{}", change("count, ten"));
     // A mean divides by all 1,024 rows, or by a multiple of them.
     assert!(change("count, ten").contains("seems to be a sum"), "{}", change("count, ten"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 use tilewise_audit::{Audit, Program};
-use tilewise_report::{AuditOutput, Quotes};
+use tilewise_report::{AuditOutput, Quotes, WriteText};
 use tilewise_testing::programs;
 
 /// Rows of a matrix of pairs in blocks: the change names all lines of the function that makes and reads the matrix, however it is
@@ -48,11 +48,12 @@ ENTRY main {
     let report = Audit::new(&Program::parse(program).expect("a program")).run();
     let quotes = Quotes::read(&report, |file| (file == "near.py").then(|| source.to_owned()));
     let output = AuditOutput { quotes, ..AuditOutput::new(report) };
-    let change = &output.summary().changes[0];
-    assert_eq!(change.place, "near.py:4–5, 7, in `near`");
-    let lines: Vec<(u32, &str)> =
-        change.lines.iter().filter_map(|line| Some((line.line, line.text.as_deref()?))).collect();
-    assert_eq!(lines, [(4, "d = distances(x)"), (5, "e = jnp.exp(-d)"), (7, "return e.sum(1)")]);
+    let summary = output.summary();
+    let change = &summary.changes[0];
+    assert_eq!(change.place, "the definition of `near`, below it");
+    assert!(change.code().expect("code").contains("made_at=\"near.py:2\", size=32768"), "{:?}", change.code());
+    let text = output.to_text(100);
+    assert!(text.contains("# or, in JAX alone, at near.py:4–5, 7, in `near`:"), "{text}");
 }
 
 /// Points that a step makes itself, under a `jax.vmap` of its loss: the call that maps them becomes a loop over parts, each computed

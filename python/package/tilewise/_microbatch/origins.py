@@ -85,7 +85,7 @@ def _concatenate(op: Operation) -> list[tuple[int, Each]]:
     rows = op.rows()
     sizes = [shape[rows.at] for shape in op.results]
     if op.params["dimension"] == rows.at and any(size % (op.samples * rows.inner) for size in sizes):
-        raise RefusedError("arrays are joined along the batch")
+        raise RefusedError(rules.JOINED)
     return [(number, rows) for number in range(len(op.results))]
 
 

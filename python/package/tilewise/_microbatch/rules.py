@@ -49,6 +49,7 @@ class Each(Share):
 PAIRS = "a value has one number for each two samples"
 NEIGHBOURS = "samples are neighbours of one another in a window"
 PART = "a part of the batch is taken"
+JOINED = "arrays are joined along the batch"
 
 
 def has_samples(size: int, samples: int) -> bool:
@@ -216,7 +217,7 @@ def along_an_axis(op: Operation) -> Outcome:
 def concatenate(op: Operation) -> Outcome:
     rows = together(op.shares)
     if op.params["dimension"] == rows.at and any(shape[rows.at] % (op.samples * rows.inner) for shape in op.operands):
-        raise RefusedError("arrays are joined along the batch")
+        raise RefusedError(JOINED)
     return Outcome([rows], op.whole(rows))
 
 
