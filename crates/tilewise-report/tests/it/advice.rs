@@ -250,7 +250,7 @@ fn code_in_parts_computes_the_same() {
     assert_eq!(advice(&of_rows("x", "f32[8,1024]", reduced)), []);
     // A value that depends on all rows of the input is worked out beforehand, or else refused.
     let found = advice(&of_rows("x", "f32[4096,8]", joined));
-    assert!(code(&found[0]).unwrap().contains("f = tw.microbatch(f, 2, batch_argnames=(\"x\",))"));
+    assert!(code(&found[0]).unwrap().contains("tw.microbatch(f, 2, batch_argnames=(\"x\",))"));
 }
 
 /// Pages of 16 tokens and 8 heads of 64, of which the lanes hold one at a time.

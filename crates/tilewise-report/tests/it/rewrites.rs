@@ -51,7 +51,7 @@ ENTRY main {
     let summary = output.summary();
     let change = &summary.changes[0];
     assert_eq!(change.place, "the definition of `near`, below it");
-    assert!(change.code().expect("code").contains("made_at=\"near.py:2\", size=32768"), "{:?}", change.code());
+    assert!(change.code().expect("code").contains("made_at=\"near.py:5\", size=32768"), "{:?}", change.code());
     let text = output.to_text(100);
     assert!(text.contains("# or, in JAX alone, at near.py:4–5, 7, in `near`:"), "{text}");
 }
