@@ -72,7 +72,7 @@ mod _tilewise {
         layout::{PyLayout, layout_in},
         predict::{free_reshapes, predict},
         program_shape::PyProgramShape,
-        recommendation::PyRecommendation,
+        recommendation::{PyMadeBatch, PyRecommendation},
         relation::PyRelation,
         relayout::{relayout, tile, untile},
         report::{PyReport, floor_of, plot, quoting, set_origin, time_of, work_of},

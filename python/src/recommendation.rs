@@ -9,7 +9,7 @@ use crate::{
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tilewise_audit::Recommendation;
+use tilewise_audit::{Recommendation, recommendation::MadeBatch};
 use tilewise_report::words;
 
 /// One change, and what it frees: of `Report.advice`, `Explanation.advice` or a `Copy.fix`. `str` gives the sentence.
@@ -50,6 +50,8 @@ pub(crate) struct PyRecommendation {
     /// For a step that `microbatch` takes in `parts`: the arguments with a batch dimension, by their names in the
     /// report, each with that dimension. Empty for other changes.
     inputs: BTreeMap<String, usize>,
+    /// The batch that the step makes itself and `microbatch` takes in parts; `None` for other changes.
+    made: Option<PyMadeBatch>,
     /// The parameters of the function to donate; empty for other changes.
     donate: Vec<String>,
     /// The task, as a sentence.
@@ -79,6 +81,7 @@ impl PyRecommendation {
             is_estimate: advice.saving.is_estimate(),
             parts: advice.parts,
             inputs: advice.inputs().map(|(name, at)| (name.to_owned(), at)).collect(),
+            made: advice.made().as_ref().map(PyMadeBatch::of),
             donate: advice.donate().to_vec(),
             sentence: said.sentence,
             code: said.code,
@@ -98,6 +101,41 @@ impl PyRecommendation {
     fn __repr__(&self) -> String {
         let frees = self.peak_bytes_saved.map(|bytes| format!(", frees {bytes} bytes")).unwrap_or_default();
         format!("<Recommendation {}: {}{frees}>", self.kind.0, self.sentence)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
+    }
+}
+
+/// A batch that a step makes itself, by the arguments that `microbatch` takes.
+///
+/// Examples:
+///     >>> audit("x = f32[3] parameter(0)").advice
+///     ()
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "MadeBatch")]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct PyMadeBatch {
+    /// The line that makes the largest array: ``train.py:30``.
+    made_at: String,
+    /// Samples.
+    size: u64,
+    /// Their dimension of that array.
+    axis: usize,
+    /// Parts, of equally many samples.
+    parts: u64,
+}
+
+impl PyMadeBatch {
+    fn of(made: &MadeBatch<'_>) -> Self {
+        Self { made_at: made.made_at.clone(), size: made.size, axis: made.axis, parts: made.parts }
+    }
+}
+
+#[pymethods]
+impl PyMadeBatch {
+    fn __repr__(&self) -> String {
+        format!("<MadeBatch {} at {} in {} parts>", self.size, self.made_at, self.parts)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {

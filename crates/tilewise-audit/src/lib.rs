@@ -33,7 +33,7 @@ mod together;
 pub mod recommendation {
     //! Changes and their savings: one type for programs, copies and messages.
 
-    pub use crate::advice::{AdvisedArray, Change, EditedLines, Recommendation, Saving, Target, finding};
+    pub use crate::advice::{AdvisedArray, Change, EditedLines, MadeBatch, Recommendation, Saving, Target, finding};
 }
 
 pub use advice::{CopyEnd, CopyEndKind, CopyReason, Recommendation};

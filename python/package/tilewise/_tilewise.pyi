@@ -41,6 +41,7 @@ __all__ = [
     "KernelArray",
     "KernelUse",
     "Layout",
+    "MadeBatch",
     "PeakBuffer",
     "PlannedChange",
     "ProgramShape",
@@ -1148,6 +1149,41 @@ class Layout:
         """
 
 @final
+class MadeBatch:
+    """
+    A batch that a step makes itself, by the arguments that `microbatch` takes.
+
+    Examples:
+        >>> audit("x = f32[3] parameter(0)").advice
+        ()
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def axis(self, /) -> int:
+        """
+        Their dimension of that array.
+        """
+    @property
+    def made_at(self, /) -> str:
+        """
+        The line that makes the largest array: ``train.py:30``.
+        """
+    @property
+    def parts(self, /) -> int:
+        """
+        Parts, of equally many samples.
+        """
+    @property
+    def size(self, /) -> int:
+        """
+        Samples.
+        """
+
+@final
 class PeakBuffer:
     """
     Equal arrays of one line that are alive at the peak. Sizes are in bytes, of all of them together.
@@ -1403,6 +1439,11 @@ class Recommendation:
         The sort of change: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'chunk'`, `'checkpoint'`, `'donate'`,
         `'narrow'` types, `'shard'` arrays between devices, a kernel's `'block'`, a `'limit'` to raise, memory to
         `'free'`, `'audit'` where the program shows more than the message, or `'none'` where none of these helps.
+        """
+    @property
+    def made(self, /) -> MadeBatch | None:
+        """
+        The batch that the step makes itself and `microbatch` takes in parts; `None` for other changes.
         """
     @property
     def op_name(self, /) -> str | None:

@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    parted::{either, made_in_parts},
+    parted::either,
     words::{at_line, bounds_of},
 };
 use tilewise_audit::{Recommendation, recommendation::finding::AllPairs};
@@ -48,18 +48,11 @@ sums = jax.lax.map({open}of_row{close}, xs"
     ))
     .task(format!("Compute it in {blocks} blocks of {row}, one after another"));
     let sketch = format!("{code}, batch_size={}){or_samples}", rows.div_ceil(*blocks));
-    let words = either(words, about, made_in_parts(about, *rows, place_of_rows(finding, about), *blocks), sketch);
+    let words = either(words, about, None, sketch);
     // A solver's product with it, for example.
     match is_read_in_loop {
         true => words
             .caveat("a loop reads it: each turn then makes all blocks again, which takes as long as making the matrix"),
         false => words,
     }
-}
-
-/// The dimension of the rows in the array, before that of the columns.
-fn place_of_rows(finding: &AllPairs, about: &Recommendation) -> usize {
-    let bounds = about.array.as_ref().and_then(|array| array.shape()?.bounds()).unwrap_or_default();
-    let column = bounds.iter().rposition(|size| *size == finding.columns).unwrap_or(0);
-    bounds[..column].iter().rposition(|size| *size == finding.rows).unwrap_or(0)
 }

@@ -3,7 +3,7 @@
 use super::{
     Words,
     code::{JAX, JAX_AND_NUMPY},
-    parted::{either, made_in_parts},
+    parted::either,
     words::{at_line, bounds_of},
 };
 use crate::style::grouped;
@@ -72,7 +72,7 @@ arrays = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), arrays)"
         at_line(about),
     ))
     .task(format!("Compute it in {blocks} blocks along {rows}, one after another"));
-    either(words, about, made_in_parts(about, *size, *dimension, *blocks), note + &code)
+    either(words, about, None, note + &code)
 }
 
 /// Rows that a few lines join: blocks with a running result.

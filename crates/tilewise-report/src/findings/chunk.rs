@@ -3,7 +3,7 @@
 use super::{
     Words,
     code::{JAX, is_name, is_path, tuple},
-    parted::{TILEWISE, either, made_in_parts, microbatch},
+    parted::{TILEWISE, either, microbatch},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
 use crate::style::bytes;
@@ -346,9 +346,7 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     } else {
         format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f: the result of one of the {size}")
     };
-    let parts = about.parts.unwrap_or(2);
-    let code = microbatch(finding, about, parts).or_else(|| made_in_parts(about, finding.size, finding.place, parts));
-    either(words, about, code, sketch)
+    either(words, about, microbatch(finding, about, about.parts.unwrap_or(2)), sketch)
 }
 
 /// `Take the 64 rows of `batch` in 4 parts`

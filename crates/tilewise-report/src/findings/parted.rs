@@ -4,8 +4,10 @@ use super::{
     Words,
     code::{JAX, tuple},
 };
-use crate::style::file_name;
-use tilewise_audit::{Recommendation, recommendation::finding::LargeDimension};
+use tilewise_audit::{
+    Recommendation,
+    recommendation::{MadeBatch, finding::LargeDimension},
+};
 use tilewise_oom::Framework;
 
 pub(super) const TILEWISE: &str = "import jax\nimport tilewise as tw";
@@ -28,17 +30,11 @@ pub(super) fn microbatch(finding: &LargeDimension, about: &Recommendation, parts
     Some(compiled(function, &format!("{parts}, batch_argnames={names}")))
 }
 
-/// An unchanged step in parts of a dimension that it makes itself: that of this number and size in the change's array.
-pub(super) fn made_in_parts(about: &Recommendation, size: u64, dimension: usize, parts: u64) -> Option<String> {
-    /// More parts than this multiple of the advised ones are smaller than tiles.
-    const MORE: u64 = 4;
-    let function = about.function.as_deref()?;
-    let line = about.array.as_ref()?.source.as_ref()?;
-    let file = Some(file_name(&line.file)).filter(|file| !file.contains(['"', '\\']))?;
-    // Parts are of equally many.
-    let parts = (parts..=parts.saturating_mul(MORE)).find(|parts| size.is_multiple_of(*parts))?;
-    let axis = if dimension == 0 { String::new() } else { format!(", axis={dimension}") };
-    Some(compiled(function, &format!("{parts}, made_at=\"{file}:{}\", size={size}{axis}", line.line)))
+/// An unchanged step in parts of a batch that it makes itself.
+fn made(about: &Recommendation) -> Option<String> {
+    let MadeBatch { function, made_at, size, axis, parts, .. } = about.made()?;
+    let axis = if axis == 0 { String::new() } else { format!(", axis={axis}") };
+    Some(compiled(function, &format!("{parts}, made_at=\"{made_at}\", size={size}{axis}")))
 }
 
 /// A compiled function as `tilewise` changes it; a lambda's program has no name for it.
@@ -52,7 +48,7 @@ fn compiled(function: &str, call: &str) -> String {
 
 /// Code of `tilewise` for an unchanged step, if it takes one, before a sketch in JAX.
 pub(super) fn either(words: Words, about: &Recommendation, code: Option<String>, sketch: String) -> Words {
-    match code {
+    match code.or_else(|| made(about)) {
         Some(code) if about.framework == Some(Framework::Jax) => {
             Words { sketch: Some(sketch), ..words.code(TILEWISE, code) }
         }

@@ -16,6 +16,7 @@ use tilewise_audit::{
     Neighbours, Pass, PeakRow, PlacedElsewhere, PlanRow, Recommendation, Report, ReportWarning, Resident, SourceLine,
     SpaceTotal, StandingRow, Timeline, TimelinePiece,
     dump::{Selected, Selection},
+    recommendation::MadeBatch,
 };
 use tilewise_oom::{BlockSize, Budget, Frame, Framework, Message, OomVerdict, PrintedSize, UntiledMachine};
 
@@ -214,12 +215,20 @@ fields!(Recommendation, advice, {
     is_estimate: advice.saving.is_estimate(),
     parts: advice.parts,
     inputs: advice.inputs().collect::<BTreeMap<_, _>>(),
+    made: one(advice.made().as_ref()),
     donate: advice.donate(),
     sentence: words(advice).sentence,
     code: words(advice).code,
     imports: words(advice).imports,
     op_name: advice.array.as_ref().and_then(|array| array.op_name.as_ref()),
     source: one(advice.array.as_ref().and_then(|array| array.source.as_ref())),
+});
+
+fields!(MadeBatch<'_>, made, {
+    made_at: made.made_at,
+    size: made.size,
+    axis: made.axis,
+    parts: made.parts,
 });
 
 fields!(SpaceTotal, total, {

@@ -127,6 +127,9 @@ def applied(request: Request, advised: Recommendation, limit: int | None = None,
     if advised.inputs and advised.parts:
         # In the parts that the advice is priced for.
         return known(request, microbatch(request.f, advised.parts, batch_argnames=advised.inputs))
+    if made := advised.made:
+        changed = microbatch(request.f, made.parts, made_at=made.made_at, size=made.size, axis=made.axis)
+        return known(request, changed)
     raise Skip("it changes the program itself")
 
 
