@@ -97,6 +97,10 @@ const DENIALS: [&str; 8] = [
 const OF_HOST: [&str; 7] =
     [" ram", "xla:cpu", "on cpu", "cpu memory", "host memory", "system memory", "memory of the host"];
 
+/// Words that mean no other memory, and those of the others.
+const OF_HOST_ALONE: [&str; 6] = ["cpu memory", "cpu ram", "host memory", "host ram", "system memory", "system ram"];
+const OF_DEVICES: [&str; 7] = ["gpu", "vram", "hbm", "cuda", "tpu memory", "device memory", "on tpu"];
+
 /// A person's sentence on memory, in a text without an error: that it ran out, grows, or is more than was thought.
 pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
     // Notation and programs are answered as what they are.
@@ -119,7 +123,10 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
     // An error of another kind is what ended the job.
     let asked = || told(&TAKES).filter(|_| last_error(text).is_none());
     let sentence = failed.or_else(asked)?;
-    let is_of_host = has(sentence, &OF_HOST) && !["gpu", "vram", "hbm"].iter().any(|name| sentence.contains(name));
+    // A sentence that names no memory is on the one that the text is about.
+    let is_of_text = has(&lower, &OF_HOST_ALONE) && !has(&lower, &OF_DEVICES);
+    let is_of_host =
+        (has(sentence, &OF_HOST) || is_of_text) && !["gpu", "vram", "hbm"].iter().any(|name| sentence.contains(name));
     let form = match device {
         _ if failed.is_none() => Form::Told,
         _ if is_of_host => Form::Host,
@@ -146,6 +153,7 @@ mod tests {
             ("On my GPU this runs out of memory.", Form::Gpu),
             ("It runs out of memory when the TPU compiles it.", Form::RunTime),
             ("The RAM of the machine goes up with every step until it freezes.", Form::Host),
+            ("A save takes 14GB of CPU memory. With a larger model I run out of memory when it saves.", Form::Host),
             ("How can I reduce the memory usage of jax.hessian?", Form::Told),
         ] {
             assert_eq!(of(text), Some(form), "{text}");

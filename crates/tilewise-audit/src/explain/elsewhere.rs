@@ -269,7 +269,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             // Without a list, what to make smaller is unknown.
             let is_unknown = matches!(smaller, Holders(_));
             let left = message.warned_of_rematerialization().and_then(|warning| warning.limit.as_ref());
-            let room = |all: u64| left.map_or(all, |left| left.bytes().min(all));
+            // What the process holds, such as weights, stays beside it.
+            let free = message.limit.as_ref().map(PrintedSize::bytes).filter(|free| *free > 0);
+            let room = |all: u64| left.map_or(all, |left| left.bytes().min(all)).min(free.unwrap_or(all));
             let times = message.used.as_ref().zip(message.device_bytes()).filter(|(asked, all)| asked.bytes() > *all);
             let times = times.map(|(asked, all)| asked.bytes().div_ceil(room(all).max(1)));
             let large = times.map(TooLarge).filter(|_| is_unknown && !message.job.done.contains(&Done::UnifiedMemory));

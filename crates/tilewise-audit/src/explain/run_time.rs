@@ -67,7 +67,10 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let is_program = message.requirement.is_some() || message.module.is_some() || is_large;
     let asker = match (Asker::of_weights(message), message.server) {
         (Some(asker), _) => Some(asker),
-        (None, Some(server)) => Some(Asker::Server { server, is_lowered: !advice.is_empty() }),
+        (None, Some(server)) => {
+            let percent = message.job.serving.memory_percent;
+            Some(Asker::Server { server, is_lowered: !advice.is_empty(), percent })
+        }
         (None, None) if matches!(message.occasion(), Some(Occasion::Move | Occasion::Gather)) => None,
         _ => Some(if is_program { Asker::Program } else { Asker::Array }),
     };

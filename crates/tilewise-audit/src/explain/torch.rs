@@ -5,7 +5,7 @@ use crate::advice::finding::{
     ElsewhereFinding::{self, *},
     WholeArray,
 };
-use tilewise_oom::{Done, ListedProcess, Message, Occasion, OomVerdict, PrintedSize, Run, Server};
+use tilewise_oom::{Done, Framework, ListedProcess, Message, Occasion, OomVerdict, PrintedSize, Run, Server};
 
 /// A request of less than this part of a process's tensors is one of many: 1 in 8.
 const MANY: u64 = 8;
@@ -115,14 +115,14 @@ pub(super) fn findings(message: &Message) -> Vec<ElsewhereFinding> {
     let is_small = message.cause() == Some(OomVerdict::Reservation) && !is_of_work;
     let order = match () {
         () if beside.is_some() => [beside, processes, None],
-        () if message.job.names.jax
+        () if message.job.names.pool == Some(Framework::Jax)
             && message.job.pool.preallocates == Some(false)
             && figures.others().is_none_or(|(_, are_many)| are_many) =>
         {
-            [Some(JaxBeside { gives_nothing_back: true }), None, None]
+            [Some(PoolBeside { of: Framework::Jax, gives_nothing_back: true }), None, None]
         }
         () if is_small || figures.is_of_others() => [
-            Some(JaxBeside { gives_nothing_back: false }).filter(|_| message.job.names.jax).or(processes),
+            message.job.names.pool.map(|of| PoolBeside { of, gives_nothing_back: false }).or(processes),
             Some(less),
             None,
         ],

@@ -7,8 +7,8 @@ use crate::text::word;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Names {
-    /// JAX in a text of PyTorch, or a library on top of it.
-    pub jax: bool,
+    /// In a text of PyTorch, a framework that sets most of a GPU's memory aside in a process of its own or PyTorch's: JAX, PyTorch/XLA.
+    pub pool: Option<Framework>,
     /// Keras.
     pub keras: bool,
     /// FSDP of PyTorch's first version: `full_shard`, `FullyShardedDataParallel`.
@@ -34,7 +34,11 @@ impl Names {
     pub(crate) fn of(text: &str, lower: &str, framework: Option<Framework>) -> Self {
         let has = |names: &[&str]| names.iter().any(|name| text.contains(name));
         Self {
-            jax: framework == Some(Framework::Torch) && has_word(text, &["jax", "jaxlib", "flax"]),
+            pool: match framework {
+                Some(Framework::Torch) if has_word(text, &["jax", "jaxlib", "flax"]) => Some(Framework::Jax),
+                Some(Framework::Torch) if has_word(text, &["xla", "torch_xla"]) => Some(Framework::TorchXla),
+                _ => None,
+            },
             // Flax's jobs read data sets by it.
             keras: lower.contains("keras") && !lower.contains("flax"),
             fsdp1: has(&["full_shard", "FullyShardedDataParallel", "fully_sharded_data_parallel"]),

@@ -74,7 +74,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             .task(format!("Keep TensorFlow off the GPU: {it_may}"))
             .code("import tensorflow as tf", "tf.config.set_visible_devices([], 'GPU')  # right after the import")
         }
-        ElsewhereFinding::JaxBeside { gives_nothing_back: true } => Words::new(
+        ElsewhereFinding::PoolBeside { gives_nothing_back: true, .. } => Words::new(
             "Run JAX's part in a process of its own that ends: what its allocator once took it keeps for itself until the process ends, though it \
              sets nothing aside, and whatever is deleted. `XLA_PYTHON_CLIENT_ALLOCATOR=platform` gives back each array that is deleted, and is slow",
         )
@@ -85,12 +85,19 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                  result = one.submit(predict, inputs).result()  # NumPy arrays\n\
              # else: export XLA_PYTHON_CLIENT_ALLOCATOR=platform, and delete the arrays",
         ),
-        ElsewhereFinding::JaxBeside { .. } => Words::new(
-            "Keep JAX off the GPU, or let it set nothing aside: where a process imports both, JAX takes most of the GPU for a pool as it starts, \
-             which PyTorch sees as memory of others",
-        )
-        .task("If JAX is in this process, too: let it set nothing aside")
-        .code(None, "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # or JAX_PLATFORMS=cpu, before Python starts"),
+        ElsewhereFinding::PoolBeside { of, .. } => {
+            let (of, setting) = match of {
+                Framework::TorchXla => ("XLA", "PJRT_ALLOCATOR_PREALLOCATE=false"),
+                _ => ("JAX", "XLA_PYTHON_CLIENT_PREALLOCATE=false"),
+            };
+            let or = if of == "JAX" { "  # or JAX_PLATFORMS=cpu, before Python starts" } else { "  # before Python starts" };
+            Words::new(format!(
+                "Keep {of} off the GPU, or let it set nothing aside: where a process uses both, {of} takes most of the GPU for a pool as it \
+                 starts, which PyTorch sees as memory of others"
+            ))
+            .task(format!("If {of} is in this process, too: let it set nothing aside"))
+            .code(None, format!("export {setting}{or}"))
+        }
         ElsewhereFinding::LlamaLayers { is_of_batch: true, .. } => Words::new(
             "Compute fewer tokens at once: the buffers of a batch found no room beside weights and cache, and grow with its tokens and the context. \
              Several copies for a pipeline between GPUs multiply them",

@@ -246,7 +246,7 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
 
 fn ask_less(asker: Asker, about: &Recommendation) -> Words {
     match asker {
-        Asker::Server { server, is_lowered } => {
+        Asker::Server { server, is_lowered, percent } => {
             let (flag, requests, length) = (server.memory_flag(), server.requests_flag(), server.length_flag());
             let fewer = format!("fewer or shorter sequences (`{requests}`, `{length}`)");
             Words::new(format!(
@@ -259,7 +259,7 @@ fn ask_less(asker: Asker, about: &Recommendation) -> Words {
             })
             .code_if(command(server).map(|command| match is_lowered {
                 true => format!("{command} {requests} 64 {length} 4096  # in place of these, about half of yours"),
-                false => lower_share(command, flag),
+                false => lower_share(command, flag, percent),
             }))
         }
         Asker::ServedWeights { server, devices: Some(devices), part: Some(part), .. } => {
@@ -460,9 +460,14 @@ fn command(server: Server) -> Option<&'static str> {
     }
 }
 
-/// A lower share of the memory for a server, where its own is unknown.
-fn lower_share(command: &str, flag: &str) -> String {
-    format!("{command} {flag} 0.85  # 0.05 to 0.1 less than now")
+/// A lower share of the memory for a server.
+fn lower_share(command: &str, flag: &str, percent: Option<u64>) -> String {
+    /// Hundredths.
+    const STEP: u64 = 5;
+    match percent.filter(|percent| *percent > STEP) {
+        Some(now) => format!("{command} {flag} 0.{:02}  # 0.{now:02} now; lower still if it fails again", now - STEP),
+        None => format!("{command} {flag} 0.85  # 0.05 to 0.1 less than now"),
+    }
 }
 
 /// Advice to lower a server's memory flag, to leave room for programs.
@@ -479,7 +484,7 @@ fn server_room(server: Server, filled: Option<[f64; 2]>, percent: Option<u64>) -
         Some(percent) => words.code_if(command(server).map(|command| format!("{command} {flag} 0.{percent:02}"))),
         None => words
             .task(format!("If the server's cache can be smaller: lower `{flag}`"))
-            .code_if(command(server).map(|command| lower_share(command, flag))),
+            .code_if(command(server).map(|command| lower_share(command, flag, None))),
     }
 }
 

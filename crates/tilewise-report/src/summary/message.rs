@@ -256,7 +256,8 @@ fn headline(message: &Message, budget: &Budget) -> String {
     let figures_of = message.used.as_ref().zip(message.limit.as_ref());
     let is_exact =
         |missing: &u64| figures_of.is_some_and(|(used, limit)| *missing > width(used).saturating_add(width(limit)));
-    let difference = difference.filter(is_exact).filter(|_| message.form != Form::Bound);
+    let is_small = is_full(message);
+    let difference = difference.filter(is_exact).filter(|_| message.form != Form::Bound && !is_small);
     figures.extend(difference.map(|missing| format!("{} over", bytes(missing))));
     let where_free = if message.is_at_the_bottom() { "of it where programs are put" } else { "of it in one piece" };
     figures.extend(message.contiguous.as_ref().map(|piece| format!("{} {where_free}", printed(piece))));
@@ -268,6 +269,17 @@ fn headline(message: &Message, budget: &Budget) -> String {
         words = format!("{words}: {}", figures.join(", "));
     }
     format!("{words}.")
+}
+
+/// Whether a small array found a device full: by how little it is too large tells nothing of what there is too much of.
+fn is_full(message: &Message) -> bool {
+    /// The part of a device's memory below which an array is small: 1 in 32.
+    const SMALL: u64 = 32;
+    let sizes = [message.used.as_ref(), message.limit.as_ref()];
+    let least = message.device_bytes().or_else(smallest_hbm).unwrap_or_default() / SMALL;
+    message.form == Form::RunTime
+        && message.contiguous.is_none()
+        && sizes.into_iter().all(|size| size.is_some_and(|size| size.bytes() < least))
 }
 
 /// Whether a person's sentence alone tells that a TPU's memory ran out.
@@ -323,8 +335,9 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             let is_of_arrays = matches!(message.occasion(), Some(Occasion::Weights | Occasion::Load | Occasion::Division));
             let room_of_core = room_of_core(message);
             if message.page() == "E0100" || is_of_arrays {
+                let full = if is_full(message) { "The memory is full. " } else { "" };
                 return format!(
-                    "An array found no room beside the arrays and programs that were there{held}.{room_of_core}"
+                    "{full}An array found no room beside the arrays and programs that were there{held}.{room_of_core}"
                 );
             }
             // Less free memory than the smallest TPU's means that others hold the rest.

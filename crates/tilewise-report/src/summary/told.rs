@@ -29,10 +29,11 @@ fn of_torch(message: &Message) -> Option<Vec<PeakCause>> {
     // Newer messages tell this process's own part from that of others.
     let own = fact("own").unwrap_or(taken).min(taken);
     let beside = own.saturating_sub(held).saturating_sub(cached);
-    let libraries = if fact("own").is_some() {
-        "the CUDA context and libraries of this process"
-    } else {
-        "other processes, the CUDA context and libraries"
+    let libraries = match (fact("own"), message.job.names.pool) {
+        (Some(_), None) => "the CUDA context and libraries of this process",
+        (Some(_), Some(_)) => "XLA's pool in this process, the CUDA context and libraries",
+        (None, None) => "other processes, the CUDA context and libraries",
+        (None, Some(_)) => "XLA's pool in this process, other processes, the CUDA context and libraries",
     };
     let parts = [
         ("tensors", held.saturating_sub(graphs), "tensors of this process"),
@@ -71,6 +72,8 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
     const MOST: usize = 3;
     /// The smallest share of a cause.
     const LEAST: f64 = 0.05;
+    /// The part of a pool's arrays that the program of a request has to be, to be a cause: 1 in 8.
+    const OF_POOL: u64 = 8;
     // The list of a warning, or of a refused program, fills no memory.
     if matches!(
         explanation.message.verdict(),
@@ -96,6 +99,12 @@ pub(super) fn causes(explanation: &Explanation) -> Vec<PeakCause> {
         let asked = message.used.as_ref().map(PrintedSize::bytes);
         let causes = message.chunks.iter().take(MOST).map(|chunks| of_chunks(*chunks, in_use, asked));
         return causes.filter(|cause| cause.share.is_none_or(|share| share >= LEAST)).collect();
+    }
+    let in_use = message.facts.size("pool_used").map_or(0, PrintedSize::bytes);
+    let is_full = matches!(message.reason(), Reason::OwnArrays(_));
+    let listed: u64 = explanation.allocations.iter().map(Allocation::taken_bytes).fold(0, u64::saturating_add);
+    if is_full && listed < in_use / OF_POOL {
+        return Vec::new();
     }
     let mut groups: Vec<(&Allocation, usize, u64)> = Vec::new();
     for row in explanation.allocations.iter().filter(|row| row.taken_bytes() > 0) {

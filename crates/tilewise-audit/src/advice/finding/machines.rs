@@ -2,8 +2,8 @@
 
 use crate::advice::change::Change;
 use tilewise_oom::{
-    BlockSize, InputOption, KernelOption, ListedProcess, Model, Names, Occasion, OomVerdict, PerUnit, Product, Reason,
-    Rise, Run, Server,
+    BlockSize, Framework, InputOption, KernelOption, ListedProcess, Model, Names, Occasion, OomVerdict, PerUnit,
+    Product, Reason, Rise, Run, Server,
 };
 
 /// A machine without tiles.
@@ -32,8 +32,10 @@ pub enum ElsewhereFinding {
     },
     /// TensorFlow opened the GPU in a process of JAX's, for as many bytes.
     TensorFlowBeside(Option<u64>),
-    /// JAX may hold most of a GPU beside PyTorch.
-    JaxBeside {
+    /// A framework's pool may hold most of a GPU beside PyTorch.
+    PoolBeside {
+        /// The framework.
+        of: Framework,
         /// Whether it sets nothing aside, and keeps all that it took.
         gives_nothing_back: bool,
     },

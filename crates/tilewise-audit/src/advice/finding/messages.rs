@@ -305,6 +305,8 @@ pub enum Asker {
         server: Server,
         /// Whether other advice lowers the part of the memory that it takes.
         is_lowered: bool,
+        /// Hundredths of the memory that it takes, if the text sets them.
+        percent: Option<u64>,
     },
     /// Functions that make weights or a state.
     Weights,
