@@ -270,7 +270,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let is_unknown = matches!(smaller, Holders(_));
             let left = message.warned_of_rematerialization().and_then(|warning| warning.limit.as_ref());
             // What the process holds, such as weights, stays beside it.
-            let free = message.limit.as_ref().map(PrintedSize::bytes).filter(|free| *free > 0);
+            let free = message.facts.size("free").map(PrintedSize::bytes).filter(|free| *free > 0);
             let room = |all: u64| left.map_or(all, |left| left.bytes().min(all)).min(free.unwrap_or(all));
             let times = message.used.as_ref().zip(message.device_bytes()).filter(|(asked, all)| asked.bytes() > *all);
             let times = times.map(|(asked, all)| asked.bytes().div_ceil(room(all).max(1)));
