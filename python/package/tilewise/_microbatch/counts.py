@@ -54,4 +54,5 @@ def counted_anew(program: Any, at: int, column: int) -> int:
         is_number = jnp.arange(values[0].shape[-1]) == column
         return [values[0] - jnp.where(is_number, part * count, 0).astype(values[0].dtype)]
 
-    return program.step(compute, [at], [(program.avals[at], program.shares[at])])[0]
+    made: int = program.step(compute, [at], [(program.avals[at], program.shares[at])])[0]
+    return made
