@@ -449,3 +449,24 @@ def test_the_compiler_holds_less():
         for one in (step, tw.microbatch(step, 16, 1))
     )
     assert parts < whole / 4
+
+
+def contrastive(params, x, y):
+    """A loss of all pairs of samples, whose gradient goes back to each."""
+
+    def loss(params):
+        one, other = (jnp.tanh(jnp.tanh(each @ params["w"]) @ params["v"]) for each in (x, y))
+        logits = one @ other.T
+        return -jnp.diagonal(jax.nn.log_softmax(logits)).mean() - jnp.diagonal(jax.nn.log_softmax(logits, 0)).mean()
+
+    return jax.value_and_grad(loss)(params)
+
+
+def test_samples_of_all_pairs_are_computed_again():
+    x, y = NORMAL(KEYS[0], (64, 8)), NORMAL(KEYS[1], (64, 8))
+    wide = {"w": NORMAL(KEYS[2], (8, 2048)), "v": NORMAL(KEYS[3], (2048, 5)) / 50}
+    with pytest.raises(tw.Error, match="what follows from all of the batch"):
+        tw.microbatch(contrastive, 4, batch_argnums=(1, 2))(wide, x, y)
+    in_parts = tw.microbatch(contrastive, 4, batch_argnums=(1, 2), recompute=True)
+    for one, other in zip(jax.tree.leaves(contrastive(wide, x, y)), jax.tree.leaves(in_parts(wide, x, y)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)

@@ -38,8 +38,8 @@ impl Recommendation {
     /// The number of samples, their dimension of the array, and the advised number of parts.
     fn samples(&self) -> Option<(u64, usize, u64)> {
         match &self.finding {
-            Finding::LargeDimension(LargeDimension { size, place, is_made, joint, .. })
-                if *is_made || joint.is_some() =>
+            Finding::LargeDimension(LargeDimension { size, place, is_made, joint, inputs, .. })
+                if *is_made || joint.is_some() && inputs.is_empty() =>
             {
                 Some((*size, *place, self.parts.unwrap_or(2)))
             }

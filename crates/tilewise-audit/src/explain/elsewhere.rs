@@ -269,7 +269,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             // Without a list, what to make smaller is unknown.
             let is_unknown = matches!(smaller, Holders(_));
             let left = message.warned_of_rematerialization().and_then(|warning| warning.limit.as_ref());
-            // What the process holds, such as weights, stays beside it.
+            // Weights, and whatever else the process holds, stay beside it.
             let free = message.facts.size("free").map(PrintedSize::bytes).filter(|free| *free > 0);
             let room = |all: u64| left.map_or(all, |left| left.bytes().min(all)).min(free.unwrap_or(all));
             let times = message.used.as_ref().zip(message.device_bytes()).filter(|(asked, all)| asked.bytes() > *all);

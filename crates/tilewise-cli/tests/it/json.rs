@@ -184,6 +184,14 @@ fn the_document_lists_what_is_printed() {
     fs::write(out("step.hlo"), step).expect("a folder");
     fs::write(out("json_step.py"), "step = jax.jit(step)\n").expect("a folder");
     checker.run("Audit", &["audit", &out("step.hlo"), "--source", env!("CARGO_TARGET_TMPDIR"), "--hbm-limit", "20KiB"]);
+    let pairs = "HloModule jit_near, is_scheduled=true\n\nENTRY main {\n  x = f32[32768,64]{1,0:T(8,128)} parameter(0), metadata={op_name=\"x\"}\n  \
+                 d = f32[32768,32768]{1,0:T(8,128)} dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1}, \
+                 metadata={op_name=\"jit(near)/dot_general\" source_file=\"near.py\" source_line=2}\n  \
+                 e = f32[32768,32768]{1,0:T(8,128)} exponential(d), metadata={op_name=\"jit(near)/exp\" source_file=\"near.py\" source_line=2}\n  \
+                 one = f32[32768]{0:T(1024)} constant({...})\n  ROOT r = f32[32768]{0:T(1024)} dot(e, one), lhs_contracting_dims={1}, \
+                 rhs_contracting_dims={0}, metadata={op_name=\"jit(near)/dot_general\" source_file=\"near.py\" source_line=3}\n}\n";
+    fs::write(out("near.hlo"), pairs).expect("a folder");
+    checker.run("Audit", &["audit", &out("near.hlo"), "--tpu", "v5e"]);
     let mut files = fs::read_dir(&dump).expect("the dump").map(|file| file.expect("an entry").path());
     let plan = files.find(|file| file.to_string_lossy().ends_with("buffer-assignment.txt")).expect("a plan");
     checker.run("Plan", &["audit", &plan.display().to_string()]);

@@ -3,7 +3,7 @@
 use super::{
     Words,
     code::{JAX, is_name, is_path, tuple},
-    parted::{TILEWISE, either, microbatch},
+    parted::{TILEWISE, either, microbatch, recomputed},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
 use crate::style::bytes;
@@ -346,7 +346,7 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     } else {
         format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f: the result of one of the {size}")
     };
-    either(words, about, microbatch(finding, about, about.parts.unwrap_or(2)), sketch)
+    either(words, about, recomputed(finding, about, about.parts.unwrap_or(2)), sketch)
 }
 
 /// `Take the 64 rows of `batch` in 4 parts`

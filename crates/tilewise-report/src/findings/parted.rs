@@ -6,28 +6,43 @@ use super::{
 };
 use tilewise_audit::{
     Recommendation,
-    recommendation::{MadeBatch, finding::LargeDimension},
+    recommendation::{
+        MadeBatch,
+        finding::{GradientSums, LargeDimension},
+    },
 };
 use tilewise_oom::Framework;
 
 pub(super) const TILEWISE: &str = "import jax\nimport tilewise as tw";
 
-/// An unchanged step, in parts.
+/// An unchanged step, in parts of its arguments' batch.
 pub(super) fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
-    let function = finding.function.as_deref()?;
-    let inputs: Vec<(&str, usize)> = about.inputs().collect();
-    if inputs.is_empty() || inputs.iter().any(|(name, _)| name.contains(['"', '\\'])) {
+    let names = names_of_batch(about.inputs())?;
+    Some(compiled(finding.function.as_deref()?, &format!("{parts}, batch_argnames={names}")))
+}
+
+/// Such a step, whose samples are computed again once they were joined; without a gradient nothing is.
+pub(super) fn recomputed(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
+    let function = about.function.as_deref().filter(|_| !finding.is_made)?;
+    let inputs = finding.inputs.iter().flat_map(|(at, names)| names.iter().map(|name| (&**name, *at)));
+    let again = if finding.gradients == GradientSums::None { "" } else { ", recompute=True" };
+    Some(compiled(function, &format!("{parts}, batch_argnames={}{again}", names_of_batch(inputs)?)))
+}
+
+/// Arguments that have the batch, as `tw.microbatch` takes them; `None` without any.
+fn names_of_batch<'a>(inputs: impl Iterator<Item = (&'a str, usize)>) -> Option<String> {
+    let inputs: Vec<(&str, usize)> = inputs.collect();
+    if inputs.iter().any(|(name, _)| name.contains(['"', '\\'])) {
         return None;
     }
-    let axis = inputs[0].1;
-    let names = if inputs.iter().all(|(_, at)| *at == axis) {
+    let (_, axis) = *inputs.first()?;
+    Some(if inputs.iter().all(|(_, at)| *at == axis) {
         let names = tuple(inputs.iter().map(|(name, _)| format!("\"{name}\"")));
         if axis == 0 { format!("({names})") } else { format!("({names}), axis={axis}") }
     } else {
         let pairs = inputs.iter().map(|(name, at)| format!("\"{name}\": {at}"));
         format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
-    };
-    Some(compiled(function, &format!("{parts}, batch_argnames={names}")))
+    })
 }
 
 /// An unchanged step in parts of a batch that it makes itself.

@@ -27,6 +27,7 @@ def microbatch(
     axis: int = 0,
     made_at: str | None = None,
     size: int | None = None,
+    recompute: bool = False,
 ) -> _F:
     """Make a step that goes through its batch in parts, one after the other, with the results of the whole batch.
 
@@ -49,6 +50,8 @@ def microbatch(
             makes them anew, and so does each turn of a loop that reads them.
         size: the samples there, a dimension of the largest array that the line makes: that of number ``axis`` where it
             has this size.
+        recompute: compute the samples again where what follows from all of them, such as the loss of all pairs of a
+            contrastive model, decides each one's gradient; small rows of all, such as embeddings, are kept.
 
     Raises:
         Error: when it is called, where parts compute something else than the whole, as with a contrastive loss or a
@@ -93,7 +96,7 @@ def microbatch(
             raise Error(f"no argument is {', '.join(f'`{name}`' for name in unknown)}", kind="microbatch")
         if made_at is not None and size is not None:
             return _through_made(step, args, kwargs, parts, (made_at, axis, size))
-        return parted(step, args, kwargs, parts, along)
+        return parted(step, args, kwargs, parts, along, recompute=recompute)
 
     return in_parts  # type: ignore[return-value]
 
@@ -128,13 +131,20 @@ class _Traced:
 
 
 def parted(
-    step: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], parts: int, along: list[int | None]
+    step: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    parts: int,
+    along: list[int | None],
+    recompute: bool = False,
 ) -> Any:
     """The step's results in parts; the dimension that is the batch is given for each array of the arguments."""
     size = _size(module("jax").tree.leaves((args, kwargs)), along, parts)
     traced = _Traced.of(step, args, kwargs)
     shares: list[Share] = [Whole() if at is None else Each(at=at) for at in along]
-    return traced.result(lambda: run(Program(traced.closed, shares, (size, parts)), traced.leaves))
+    return traced.result(
+        lambda: run(Program(traced.closed, shares, (size, parts), recomputes=recompute), traced.leaves)
+    )
 
 
 def _through_made(

@@ -54,7 +54,7 @@ def _turns(program: Program, results: list[int], known: set[int]) -> list[list[i
         early = {at for at in targets - before if not found[at][0] and found[at][1] & again}
         now = sorted(targets - before - early)
         costly = set[int]().union(*(found[at][1] for at in now))
-        if not now or (costly & computed and not program.makes_batch):
+        if not now or (costly & computed and not program.recomputes):
             raise RefusedError("what follows from all of the batch, such as its mean, is used for each sample")
         computed |= costly
         turns.append(now)

@@ -43,7 +43,8 @@ class Program:
     """A traced program for parts of the batch: values by number, their shares of the samples, and steps in order.
 
     `sizes` are the numbers of samples and of parts. Within another program, no sum over the batch can be finished.
-    `starts` are operations at which the batch begins, where the program makes it itself.
+    `starts` are operations at which the batch begins, where the program makes it itself. `recomputes` says whether each
+    pass may compute costly operations again.
     """
 
     def __init__(
@@ -53,9 +54,11 @@ class Program:
         sizes: tuple[int, int],
         is_within: bool = False,
         starts: Starts | None = None,
+        recomputes: bool = False,
     ) -> None:
         self.samples, self.parts = self.sizes = sizes
         self.is_within, self._starts = is_within, starts or Starts({}, 0)
+        self.recomputes = recomputes or self.makes_batch
         self.shares: dict[int, Share] = {}
         self.avals: dict[int, Any] = {}
         self.constants: dict[int, Any] = {}

@@ -75,10 +75,13 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         .flat_map(|array| met_twice(program, array))
         .filter(|axis| !carried.contains(axis))
         .collect();
+    let stacked = stacked(program);
     let is_alike = |array: &&LiveArray<'m>| {
         let is_copied = || given.contains(&array.bounds) && array.instruction.opcode() != Opcode::Fusion;
         let is_of_met = || met_twice(program, array).iter().any(|axis| met.contains(axis));
-        (pairs.contains(&elements(&array.bounds)) || is_of_met()) && !is_copied()
+        // Pairs of each step that a loop keeps for its backward pass are computed again in it.
+        let is_kept = || !scores.contains_key(&elements(&array.bounds)) && stacked.contains(&array.buffer);
+        (pairs.contains(&elements(&array.bounds)) || is_of_met()) && !is_copied() && !is_kept()
     };
     let largest = program.peak_temporaries().filter(is_alike).max_by_key(|array| array.bytes)?;
     let count = elements(&largest.bounds);
@@ -124,6 +127,16 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let as_much = |other: &Proposal| Some(freed(other)).filter(|freed| *freed >= all - all / AS_MUCH);
     let known = if of_scores.is_none() { blocks_of(program, largest, as_much) } else { None };
     Some(known.map_or(proposal, |(_, known)| known))
+}
+
+/// The buffers in which a loop puts a slice of each of its steps.
+fn stacked(program: &ProgramModel<'_>) -> HashSet<usize> {
+    let is_stack = |array: &&LiveArray<'_>| {
+        let at = &array.instruction;
+        let trips = program.flow.op(at).and_then(|op| program.flow.trip_count(op));
+        at.opcode() == Opcode::While && trips.is_some() && array.bounds.first().copied() == trips
+    };
+    program.arrays.iter().filter(is_stack).map(|array| array.buffer).collect()
 }
 
 /// Whether the steps of a loop pick rows of an array that is made before it.
