@@ -59,7 +59,9 @@ add = lambda sums, part: (jax.tree.map(jax.numpy.add, sums, jax.checkpoint(f)(pa
 sums, _ = jax.lax.scan(add, zeros, parts)";
     let said = tilewise_report::words(&found[0]);
     assert!(said.sketch.is_some_and(|sketch| sketch.ends_with(expected)));
-    assert!(said.code.is_some_and(|code| code.contains("tw.microbatch(f, 2, batch_argnames=(\"x\",), recompute=True)")));
+    assert!(
+        said.code.is_some_and(|code| code.contains("tw.microbatch(f, 2, batch_argnames=(\"x\",), recompute=True)"))
+    );
     // A mean that is taken off in the forward pass joins each.
     assert_eq!(first(&text("jvp()")), None);
 }

@@ -7,7 +7,7 @@ use crate::{
     advice::{
         change::Target,
         evidence::{ArrayFact, Evidence, Listed},
-        finding::{Finding, GradientSums, Joint, LargeDimension, Library},
+        finding::{Finding, GradientSums, Joint, LargeDimension, Library, SmallerBatch},
         message::{ListedArray, MessageModel, total},
         program::ProgramModel,
         rule::{Proposal, Rule},
@@ -97,7 +97,7 @@ fn of_batch(program: &ProgramModel<'_>, batch: &Batch<'_, '_>) -> Proposal {
             !batch.is_made && program.library == Library::Jax && is_joined && program.partitions <= 1
         }),
         in_parts: batch.in_parts.clone(),
-        smaller: batch.smaller.clone(),
+        smaller: batch.smaller.clone().map(|smaller| SmallerBatch { is_mixed: batch.joined.is_some(), ..smaller }),
     };
     let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, program.advised(batch.largest));
     let proposal = proposal.at_most(batch.buffers.iter().copied()).bound();
