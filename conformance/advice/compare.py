@@ -119,6 +119,8 @@ def difference(program, advice):
     after = followed(program, advice)
     if after.function is program.function:
         return None
+    if "made_at=" in advice["code"]:
+        raise MemoryError("a batch that the program makes has one size")
     size = int(re.search(r"of size (\d+)", advice["sentence"])[1])
     small, random = kept(size, advice["code"]), np.random.default_rng(0)
     names, apart = names_of(program), taken_apart(advice["code"])

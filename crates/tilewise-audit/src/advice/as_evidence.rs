@@ -9,8 +9,10 @@ use super::{
 };
 use crate::{
     message::Allocation,
-    program::{generation_of_tiles, name, op_name},
+    program::{generation_of_tiles, is_name, name, op_name, root},
 };
+use foldhash::HashSet;
+use std::collections::BTreeSet;
 use tilewise::{Shape, tpu::Generation};
 use tilewise_memory::Role;
 use tilewise_oom::Framework;
@@ -62,6 +64,15 @@ impl Evidence for ProgramModel<'_> {
     fn function(&self) -> Option<&str> {
         let takes_arrays = self.library == Library::Jax && self.framework().is_some();
         (takes_arrays && self.partitions <= 1).then(|| ProgramModel::function(self))
+    }
+
+    fn donated(&self) -> Vec<String> {
+        let aliases = self.module.input_output_aliases().unwrap_or_default();
+        let taken: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
+        let parameters = self.parameters();
+        let of = parameters.iter().enumerate().filter(|(number, _)| taken.contains(number));
+        let roots: BTreeSet<String> = of.map(|(_, parameter)| root(&name(parameter)).to_owned()).collect();
+        roots.into_iter().filter(|root| is_name(root)).collect()
     }
 
     fn thresholds(&self) -> &'static Thresholds {
@@ -167,6 +178,10 @@ impl Evidence for MessageModel<'_> {
 
     fn function(&self) -> Option<&str> {
         None
+    }
+
+    fn donated(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn thresholds(&self) -> &'static Thresholds {

@@ -33,6 +33,9 @@ pub(crate) trait Evidence {
     /// The compiled function, if it takes arrays alone and one device runs it.
     fn function(&self) -> Option<&str>;
 
+    /// The parameters of the compiled function that are donated.
+    fn donated(&self) -> Vec<String>;
+
     /// Thresholds that tell signs from chance.
     fn thresholds(&self) -> &'static Thresholds;
 

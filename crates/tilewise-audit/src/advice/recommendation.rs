@@ -43,6 +43,8 @@ pub struct Recommendation {
     pub framework: Option<Framework>,
     /// The compiled function, if it takes arrays alone and one device runs it.
     pub function: Option<String>,
+    /// Its parameters that are donated already.
+    pub donated: Vec<String>,
 }
 
 /// The lines of source to edit.
@@ -111,6 +113,7 @@ impl Recommendation {
             is_batch_ruled_out: false,
             framework,
             function: None,
+            donated: Vec::new(),
         }
     }
 

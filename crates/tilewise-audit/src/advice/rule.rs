@@ -98,6 +98,7 @@ impl Proposal {
             saving: (self.saving)(bytes_saved),
             parts: self.parts,
             function: evidence.function().map(str::to_owned),
+            donated: evidence.donated(),
             ..Recommendation::new(self.finding, self.target, evidence.framework())
         }
     }

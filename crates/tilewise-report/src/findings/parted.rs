@@ -13,12 +13,12 @@ use tilewise_audit::{
 };
 use tilewise_oom::Framework;
 
-pub(super) const TILEWISE: &str = "import jax\nimport tilewise as tw";
+pub(super) const TILEWISE: &str = "import jax";
 
 /// An unchanged step, in parts of its arguments' batch.
 pub(super) fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
     let names = names_of_batch(about.inputs())?;
-    Some(compiled(finding.function.as_deref()?, &format!("{parts}, batch_argnames={names}")))
+    Some(compiled(about, finding.function.as_deref()?, &format!("{parts}, batch_argnames={names}")))
 }
 
 /// Such a step, whose samples are computed again once they were joined; without a gradient nothing is.
@@ -26,7 +26,7 @@ pub(super) fn recomputed(finding: &LargeDimension, about: &Recommendation, parts
     let function = about.function.as_deref().filter(|_| !finding.is_made)?;
     let inputs = finding.inputs.iter().flat_map(|(at, names)| names.iter().map(|name| (&**name, *at)));
     let again = if finding.gradients == GradientSums::None { "" } else { ", recompute=True" };
-    Some(compiled(function, &format!("{parts}, batch_argnames={}{again}", names_of_batch(inputs)?)))
+    Some(compiled(about, function, &format!("{parts}, batch_argnames={}{again}", names_of_batch(inputs)?)))
 }
 
 /// Arguments that have the batch, as `tw.microbatch` takes them; `None` without any.
@@ -49,15 +49,18 @@ fn names_of_batch<'a>(inputs: impl Iterator<Item = (&'a str, usize)>) -> Option<
 fn made(about: &Recommendation) -> Option<String> {
     let MadeBatch { function, made_at, size, axis, parts, .. } = about.made()?;
     let axis = if axis == 0 { String::new() } else { format!(", axis={axis}") };
-    Some(compiled(function, &format!("{parts}, made_at=\"{made_at}\", size={size}{axis}")))
+    Some(compiled(about, function, &format!("{parts}, made_at=\"{made_at}\", size={size}{axis}")))
 }
 
-/// A compiled function as `tilewise` changes it; a lambda's program has no name for it.
-fn compiled(function: &str, call: &str) -> String {
-    let of_jit = if function == "f" { "; f: what you give to it" } else { "" };
+/// A compiled function as `tilewise` changes it, which donates as before; a lambda's program has no name for it.
+fn compiled(about: &Recommendation, function: &str, call: &str) -> String {
+    let of_jit = if function == "f" { "; f: what you give to jax.jit" } else { "" };
+    let names: Vec<String> = about.donated.iter().map(|name| format!("\"{name}\"")).collect();
+    let donated =
+        if names.is_empty() { String::new() } else { format!(", donate_argnames=({})", tuple(names.into_iter())) };
     format!(
-        "# `pip install ./python` in a checkout of tilewise installs it; where parts would compute something else, it says why
-{function} = jax.jit(tw.microbatch({function}, {call}))  # with your options of jax.jit{of_jit}"
+        "import tilewise as tw  # `pip install ./python` in a checkout of tilewise installs it
+{function} = jax.jit(tw.microbatch({function}, {call}){donated})  # the results stay, but for rounding; else it says why{of_jit}"
     )
 }
 

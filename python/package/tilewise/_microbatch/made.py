@@ -20,6 +20,8 @@ from tilewise._microbatch.rules import Each, RefusedError, Whole, has_samples
 _BODIES = {"scan": "jaxpr", "while": "body_jaxpr", **dict.fromkeys(CHECKPOINTS, "jaxpr")}
 """Operations whose program may make the batch, with the parameter that has it."""
 
+NEAR = 8
+"""The most lines of the file that are looked at instead."""
 LARGER = 4
 """The factor by which arrays that are made whole may be larger where samples meet one another."""
 _CHEAP = rules.ELEMENTWISE | CHEAP
@@ -52,22 +54,27 @@ class Made:
             RefusedError: no array is.
         """
         samples, parts = sizes
-        whole = cls(line, samples, parts, 0, 0, 0)
-        made = [value for block in _blocks(_read(closed)) for value in whole.values(block)]
-        found = [value for value in made if any(has_samples(size, samples) for size in value.aval.shape)]
+        blocks = _blocks(_read(closed))
+        its = cls(line, samples, parts, 0, 0, 0)
+        found = its._with_samples(blocks)
         if not found:
-            sizes_made = sorted({size for value in made for size in value.aval.shape if size > 1}, reverse=True)
-            listed = f"; its arrays have {', '.join(map(str, sizes_made[:8]))}" if made else ""
-            raise RefusedError(f"no array made at {line} has a dimension of {samples}{listed}")
+            # Lines move as code is written above them.
+            for near in sorted(_lines(blocks, line), key=lambda near: abs(near - _number(line)))[:NEAR]:
+                its = replace(its, line=f"{line.rpartition(':')[0]}:{near}")
+                found = its._with_samples(blocks)
+                if found:
+                    break
+        if not found:
+            raise RefusedError(f"no array made at {line}, or near it, has a dimension of {samples}")
         largest = max(found, key=bytes_of)
         shape = largest.aval.shape
         places = [axis, *(at for at, size in enumerate(shape) if size == samples), *range(len(shape))]
         at = next(at for at in places if at < len(shape) and has_samples(shape[at], samples))
-        return replace(whole, at=at, largest=bytes_of(largest), least=bytes_of(largest) // max(SMALL, parts))
+        return replace(its, at=at, largest=bytes_of(largest), least=bytes_of(largest) // max(SMALL, parts))
 
-    def values(self, block: Block) -> list[Any]:
-        """The results of the line's operations."""
-        return [value for equation in block.equations if self._is_its(equation) for value in equation.outvars]
+    def _with_samples(self, blocks: list[Block]) -> list[Any]:
+        made = (value for block in blocks for each in block.equations if self._is_its(each) for value in each.outvars)
+        return [value for value in made if any(has_samples(size, self.samples) for size in value.aval.shape)]
 
     def _is_its(self, equation: Any) -> bool:
         return any(f"/{file}:{line}".endswith(f"/{self.line}") for file, line in internals.places(equation))
@@ -192,6 +199,18 @@ def _blocks(block: Block) -> list[Block]:
         if name is not None:
             found += _blocks(_read(equation.params[name]))
     return found
+
+
+def _number(line: str) -> int:
+    number = line.rpartition(":")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+def _lines(blocks: list[Block], line: str) -> set[int]:
+    """The lines of the file that make arrays."""
+    name = line.rpartition(":")[0]
+    places = (place for block in blocks for each in block.equations for place in internals.places(each))
+    return {number for file, number in places if f"/{file}".endswith(f"/{name}")}
 
 
 def _constants(equation: Any) -> range:
