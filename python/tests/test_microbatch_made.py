@@ -14,6 +14,8 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 ROWS, PARTS = 64, 4
+# Few rows take as much as their pairs, in tiles.
+MANY = 512
 KEYS = jax.random.split(jax.random.key(0), 4)
 POINTS = jax.random.normal(KEYS[0], (ROWS, 3))
 VALUES = jax.random.normal(KEYS[1], (ROWS, 2))
@@ -56,6 +58,20 @@ def swept(points, values):
         return points + 1e-3 * (matrix / matrix.sum(1, keepdims=True)) @ points, matrix.sum(1)
 
     return jax.lax.scan(turn, points, jnp.linspace(0.5, 1.0, 3))[1] @ values
+
+
+def checkpointed(points, values):
+    """Its gradient behind a checkpoint in a loop, which makes it again."""
+
+    def loss(points):
+        @jax.checkpoint
+        def turn(points, scale):
+            matrix = similar(points * scale, points)
+            return points + 1e-3 * (matrix / matrix.sum(1, keepdims=True)) @ points, matrix.sum(1)
+
+        return (jax.lax.scan(turn, points, jnp.linspace(0.5, 1.0, 3))[1] @ values).sum()
+
+    return jax.value_and_grad(loss)(points)
 
 
 def evolved(weights, key):
@@ -105,6 +121,7 @@ STEPS = {
     fitted: (POINTS, VALUES),
     solved: (POINTS, VALUES),
     swept: (POINTS, VALUES),
+    checkpointed: (jax.random.normal(KEYS[2], (MANY, 3)), jax.random.normal(KEYS[3], (MANY, 2))),
     evolved: (WEIGHTS, KEYS[0]),
     planes: (jnp.ones((32, 32)), jnp.linspace(0.1, 1.0, ROWS), PLACES),
     forces: (WEIGHTS, POINTS),
@@ -135,7 +152,8 @@ def largest(step, arguments):
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_parts_of_a_made_batch_compute_what_the_whole_does(step):
     arguments = STEPS[step]
-    in_parts = tw.microbatch(step, PARTS, made_at=line_of(step), size=ROWS)
+    size = MANY if step is checkpointed else ROWS
+    in_parts = tw.microbatch(step, PARTS, made_at=line_of(step), size=size)
     wanted, found = step(*arguments), jax.jit(in_parts)(*arguments)
     assert jax.tree.structure(wanted) == jax.tree.structure(found)
     for one, other in zip(jax.tree.leaves(wanted), jax.tree.leaves(found), strict=True):

@@ -261,7 +261,8 @@ class Scan:
 def with_program(equation: Any, name: str, closed: Any) -> Any:
     """A loop or a call of another program, which is its parameter of this name, with the same operands."""
     with _of("calls"):
-        is_open = equation.primitive.name == "shard_map"
+        # Until 0.11, a checkpoint's program is without constants, too.
+        is_open = equation.primitive.name == "shard_map" or not hasattr(equation.params[name], "consts")
         return equation.replace(params={**equation.params, name: closed.jaxpr if is_open else closed})
 
 
