@@ -72,7 +72,8 @@ impl Evidence for ProgramModel<'_> {
         let parameters = self.parameters();
         let of = parameters.iter().enumerate().filter(|(number, _)| taken.contains(number));
         let roots: BTreeSet<String> = of.map(|(_, parameter)| root(&name(parameter)).to_owned()).collect();
-        roots.into_iter().filter(|root| is_name(root)).collect()
+        // Arguments behind a star have no names that `jax.jit` takes.
+        roots.into_iter().filter(|root| is_name(root) && !["args", "kwargs"].contains(&&**root)).collect()
     }
 
     fn thresholds(&self) -> &'static Thresholds {

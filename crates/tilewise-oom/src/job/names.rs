@@ -7,7 +7,7 @@ use crate::text::word;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Names {
-    /// In a text of PyTorch, a framework that sets most of a GPU's memory aside in a process of its own or PyTorch's: JAX, PyTorch/XLA.
+    /// In a text of PyTorch, the framework whose pool may take most of the GPU: JAX or PyTorch/XLA.
     pub pool: Option<Framework>,
     /// Keras.
     pub keras: bool,

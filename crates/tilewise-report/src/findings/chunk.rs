@@ -3,7 +3,7 @@
 use super::{
     Words,
     code::{JAX, is_name, is_path, tuple},
-    parted::{TILEWISE, either, microbatch, recomputed},
+    parted::{either, microbatch, recomputed},
     words::{at as line, at_line, bare, bounds_of, quoted},
 };
 use crate::style::bytes;
@@ -95,7 +95,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     }
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
-        (None, Some(code)) => words.jax(about, TILEWISE, code),
+        (None, Some(code)) => words.jax(about, JAX, code),
         (None, None) => words,
     }
 }

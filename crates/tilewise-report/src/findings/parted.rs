@@ -13,8 +13,6 @@ use tilewise_audit::{
 };
 use tilewise_oom::Framework;
 
-pub(super) const TILEWISE: &str = "import jax";
-
 /// An unchanged step, in parts of its arguments' batch.
 pub(super) fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
     let names = names_of_batch(about.inputs())?;
@@ -68,7 +66,7 @@ fn compiled(about: &Recommendation, function: &str, call: &str) -> String {
 pub(super) fn either(words: Words, about: &Recommendation, code: Option<String>, sketch: String) -> Words {
     match code.or_else(|| made(about)) {
         Some(code) if about.framework == Some(Framework::Jax) => {
-            Words { sketch: Some(sketch), ..words.code(TILEWISE, code) }
+            Words { sketch: Some(sketch), ..words.code(JAX, code) }
         }
         _ => words.jax(about, JAX, sketch),
     }

@@ -134,7 +134,7 @@ class Made:
         for at, equation in enumerate(equations):
             name = _BODIES.get(equation.primitive.name)
             if name is not None and any(self._targets(inner) for inner in _blocks(_read(equation.params[name]))):
-                # Such as a mask, of which a part is as cheap to make as to cut.
+                # A part of a mask, for example, is as cheap to make as to cut.
                 equation = self._with_makers(block, at, _CHEAP) or equation
                 closed = self._in_parts(equation.params[name])
                 equations[at] = internals.with_program(equation, name, closed)
@@ -184,7 +184,7 @@ class Made:
         inside = needed(before, large, known.__contains__)
         used = {each.primitive.name for each in inside}
         is_allowed = used <= set(names) if names else used.isdisjoint(_BODIES)
-        return _with_makers(loop, large, inside) if large and is_allowed else None
+        return _loop_making(loop, large, inside) if large and is_allowed else None
 
 
 def _read(closed: Any) -> Block:
@@ -223,7 +223,7 @@ def _constants(equation: Any) -> range:
     return range(len(equation.invars)) if name in CHECKPOINTS else range(0)
 
 
-def _with_makers(loop: Any, large: list[Any], inside: list[Any]) -> Any:
+def _loop_making(loop: Any, large: list[Any], inside: list[Any]) -> Any:
     """The loop whose body has these operations in place of the constants that they make."""
     places, own = _constants(loop), set(makers(inside))
     before, constants, after = (
