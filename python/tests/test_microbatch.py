@@ -470,3 +470,101 @@ def test_samples_of_all_pairs_are_computed_again():
     in_parts = tw.microbatch(contrastive, 4, batch_argnums=(1, 2), recompute=True)
     for one, other in zip(jax.tree.leaves(contrastive(wide, x, y)), jax.tree.leaves(in_parts(wide, x, y)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+def clusters(centers, x):
+    """Centers of k-means: each turn goes through all rows."""
+
+    def turn(centers, _):
+        distances = ((x[:, None] - centers) ** 2).sum(-1)
+        own = jax.nn.one_hot(distances.argmin(1), len(centers))
+        return own.T @ x / jnp.maximum(own.sum(0), 1)[:, None], distances.min(1).mean()
+
+    return jax.lax.scan(turn, centers, None, length=4)
+
+
+def mixture(means, x):
+    """Means of a mixture, until they stay."""
+
+    def turn(state):
+        means, _, count = state
+        weights = jax.nn.softmax(-((x[:, None] - means) ** 2).sum(-1), 1)
+        new = weights.T @ x / weights.sum(0)[:, None]
+        return new, jnp.abs(new - means).max(), count + 1
+
+    return jax.lax.while_loop(lambda state: (state[1] > 1e-3) & (state[2] < 9), turn, (means, jnp.inf, 0))
+
+
+def labelled(centers, x):
+    """Labels of rows, which the loop carries."""
+
+    def turn(state, _):
+        centers, labels = state
+        labels = ((x[:, None] - centers) ** 2).sum(-1).argmin(1)
+        return (jax.ops.segment_sum(x, labels, len(centers)), labels), None
+
+    return jax.lax.scan(turn, (centers, jnp.zeros(len(x), int)), None, length=3)[0]
+
+
+def descent(weights, x):
+    """Steps of gradient descent, all on one batch."""
+
+    def loss(weights):
+        return (jnp.tanh(x @ weights.T) ** 2).mean()
+
+    return jax.lax.scan(lambda w, _: (w - 0.1 * jax.grad(loss)(w), loss(w)), weights, None, length=3)
+
+
+@pytest.mark.parametrize("step", [clusters, mixture, labelled, descent])
+def test_samples_that_meet_in_each_turn_of_a_loop(step):
+    x = NORMAL(KEYS[0], (64, 8))
+    in_parts, whole = jax.jit(tw.microbatch(step, 8, 1)), jax.jit(step)
+    found, exact = jax.tree.leaves(in_parts(x[:4], x)), jax.tree.leaves(whole(x[:4], x))
+    for one, other in zip(found, exact, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-5)
+
+
+def test_each_turn_of_a_loop_holds_a_part():
+    def largest(step):
+        centers, x = NORMAL(KEYS[1], (256, 8)), NORMAL(KEYS[0], (4096, 8))
+        memory = jax.jit(step).lower(centers, x).compile().memory_analysis()
+        return memory.temp_size_in_bytes
+
+    assert largest(tw.microbatch(clusters, 16, 1)) < largest(clusters) / 4
+
+
+def test_rows_that_a_loop_reads_are_arguments_or_small():
+    def step(centers, x):
+        return clusters(centers, x / x.std(0))
+
+    with pytest.raises(tw.Error, match="used for each sample within a loop"):
+        tw.microbatch(step, 4, 1)(X[:2], X)
+    many = jnp.tile(X, (8, 1))
+    np.testing.assert_allclose(tw.microbatch(step, 4, 1)(many, X)[0], step(many, X)[0], rtol=2e-5, atol=1e-5)
+
+
+def normed_in_turns(weights, x):
+    """The gradient of a loop in whose turns samples are normalized together."""
+
+    def loss(weights):
+        def turn(weights, _):
+            hidden = jnp.tanh(x @ weights)
+            return weights + 0.1 * hidden.T @ (hidden - hidden.mean(0)) / len(x), None
+
+        return (jax.lax.scan(turn, weights, None, length=3)[0] ** 2).sum()
+
+    return jax.grad(loss)(weights)
+
+
+def returned(weights, x):
+    """Rows that are returned, and read again by what follows from all of them."""
+    hidden = jnp.tanh(x @ weights)
+    return hidden, hidden - hidden.mean(0)
+
+
+@pytest.mark.parametrize("step", [normed_in_turns, returned])
+def test_samples_that_are_computed_again(step):
+    x = NORMAL(KEYS[0], (64, 8))
+    found = jax.tree.leaves(jax.jit(tw.microbatch(step, 4, 1, recompute=True))(jnp.eye(8), x))
+    for one, other in zip(found, jax.tree.leaves(step(jnp.eye(8), x)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-5)

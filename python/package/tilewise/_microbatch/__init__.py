@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from tilewise._base.errors import Error
 from tilewise._base.modules import module
+from tilewise._microbatch import passes
 from tilewise._microbatch.made import Made
 from tilewise._microbatch.passes import run
-from tilewise._microbatch.program import Program
 from tilewise._microbatch.rules import Each, RefusedError, Share, Whole
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -36,6 +36,7 @@ def microbatch(
     a sum over the batch, such as a gradient, are added up (two-byte floats in float32). Values that follow from these
     sums, such as the optimizer's update, are computed once. Means stay those of the whole batch, also where parts have
     unequal numbers of its tokens. Small rows of all samples are joined for what needs them together, such as a rank.
+    A loop in whose turns samples meet, such as an iterative solver's, goes through the parts in each turn.
     Results equal the step's own but for rounding.
 
     Args:
@@ -142,9 +143,7 @@ def parted(
     size = _size(module("jax").tree.leaves((args, kwargs)), along, parts)
     traced = _Traced.of(step, args, kwargs)
     shares: list[Share] = [Whole() if at is None else Each(at=at) for at in along]
-    return traced.result(
-        lambda: run(Program(traced.closed, shares, (size, parts), recomputes=recompute), traced.leaves)
-    )
+    return traced.result(lambda: run(passes.parted(traced.closed, shares, (size, parts), recompute), traced.leaves))
 
 
 def _through_made(

@@ -6,19 +6,16 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilewise._base.modules import module
 from tilewise._jax import internals
 from tilewise._jax.equations import Block, Reader, bytes_of, needed, tiled_bytes
 from tilewise._jax.internals import Scan
-from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, is_literal, makers, read_by, renamed, variables
+from tilewise._jax.jaxprs import INLINED, is_literal, makers, read_by, renamed, variables
 from tilewise._microbatch import rules
+from tilewise._microbatch.loops import BODIES, read_in_turns
 from tilewise._microbatch.origins import Starts, origins
-from tilewise._microbatch.passes import run
+from tilewise._microbatch.passes import traced
 from tilewise._microbatch.program import CHEAP, SMALL, Program
-from tilewise._microbatch.rules import Each, RefusedError, Whole, has_samples
-
-_BODIES = {"scan": "jaxpr", "while": "body_jaxpr", **dict.fromkeys(CHECKPOINTS, "jaxpr")}
-"""Operations whose program may make the batch, with the parameter that has it."""
+from tilewise._microbatch.rules import Each, RefusedError, Share, Whole, has_samples
 
 NEAR = 8
 """The most lines of the file that are looked at instead."""
@@ -120,19 +117,17 @@ class Made:
         raise RefusedError("loops within loops read what is made in parts")
 
     def _traced(self, block: Block) -> Any:
-        jax, closed = module("jax"), block.closed()
-        program = Program(closed, [Whole()] * len(block.inputs), (self.samples, self.parts), starts=self._starts(block))
+        shares: list[Share] = [Whole()] * len(block.inputs)
+        program = Program(block.closed(), shares, (self.samples, self.parts), starts=self._starts(block))
         pairs = zip(program.results, block.outputs, strict=True)
         if any(isinstance(program.shares[at], Each) and 2 * bytes_of(each) > self.largest for at, each in pairs):
             raise RefusedError("all of it is returned, or kept for the gradient: `jax.checkpoint` around it keeps less")
-        avals = [each.aval for each in block.inputs]
-        structs = [jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=each.weak_type) for each in avals]
-        return jax.make_jaxpr(lambda *leaves: run(program, list(leaves)))(*structs)
+        return traced(program)
 
     def _with_bodies(self, block: Block) -> Block:
         equations = list(block.equations)
         for at, equation in enumerate(equations):
-            name = _BODIES.get(equation.primitive.name)
+            name = BODIES.get(equation.primitive.name)
             if name is not None and any(self._targets(inner) for inner in _blocks(_read(equation.params[name]))):
                 # A part of a mask, for example, is as cheap to make as to cut.
                 equation = self._with_makers(block, at, _CHEAP) or equation
@@ -167,7 +162,7 @@ class Made:
 
     def _sunk(self, block: Block) -> Block | None:
         """The block whose loops make the large arrays themselves that they read in each turn; `None` without any."""
-        loops = {at: self._with_makers(block, at) for at, each in enumerate(block.equations) if _constants(each)}
+        loops = {at: self._with_makers(block, at) for at, each in enumerate(block.equations) if read_in_turns(each)}
         if not any(loops.values()):
             return None
         equations = [loops.get(at) or equation for at, equation in enumerate(block.equations)]
@@ -179,11 +174,11 @@ class Made:
         loop, before = block.equations[at], block.equations[:at]
         made = makers(before)
         known = {*block.inputs, *block.constants, *(value for value in made if tiled_bytes(value.aval) <= self.least)}
-        operands = variables(loop.invars[place] for place in _constants(loop))
+        operands = variables(loop.invars[place] for place in read_in_turns(loop))
         large = [value for value in operands if value in made and value not in known]
         inside = needed(before, large, known.__contains__)
         used = {each.primitive.name for each in inside}
-        is_allowed = used <= set(names) if names else used.isdisjoint(_BODIES)
+        is_allowed = used <= set(names) if names else used.isdisjoint(BODIES)
         return _loop_making(loop, large, inside) if large and is_allowed else None
 
 
@@ -195,7 +190,7 @@ def _blocks(block: Block) -> list[Block]:
     """The block, and those of its loops and checkpoints."""
     found = [block]
     for equation in block.equations:
-        name = _BODIES.get(equation.primitive.name)
+        name = BODIES.get(equation.primitive.name)
         if name is not None:
             found += _blocks(_read(equation.params[name]))
     return found
@@ -213,25 +208,15 @@ def _lines(blocks: list[Block], line: str) -> set[int]:
     return {number for file, number in places if f"/{file}".endswith(f"/{name}")}
 
 
-def _constants(equation: Any) -> range:
-    """The places of operands that a loop reads in each turn."""
-    name, params = equation.primitive.name, equation.params
-    if name == "scan":
-        return range(Scan.of(equation).consts)
-    if name == "while":
-        return range(params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"])
-    return range(len(equation.invars)) if name in CHECKPOINTS else range(0)
-
-
 def _loop_making(loop: Any, large: list[Any], inside: list[Any]) -> Any:
     """The loop whose body has these operations in place of the constants that they make."""
-    places, own = _constants(loop), set(makers(inside))
+    places, own = read_in_turns(loop), set(makers(inside))
     before, constants, after = (
         loop.invars[: places.start],
         loop.invars[places.start : places.stop],
         loop.invars[places.stop :],
     )
-    body = _read(loop.params[_BODIES[loop.primitive.name]])
+    body = _read(loop.params[BODIES[loop.primitive.name]])
     made = {inner: atom for inner, atom in zip(body.inputs, constants, strict=False) if atom in large}
     kept = {inner: atom for inner, atom in zip(body.inputs, constants, strict=False) if inner not in made}
     read = {atom: internals.variable(atom.aval) for atom in read_by(inside) if atom not in own}
@@ -242,6 +227,6 @@ def _loop_making(loop: Any, large: list[Any], inside: list[Any]) -> Any:
     operands, count = [*before, *kept.values(), *read, *after], len(kept) + len(read)
     if loop.primitive.name == "scan":
         return Scan(count, Scan.of(loop).carry, closed).put_into(loop, operands, loop.outvars)
-    changed = internals.with_program(loop, _BODIES[loop.primitive.name], closed).replace(invars=operands)
+    changed = internals.with_program(loop, BODIES[loop.primitive.name], closed).replace(invars=operands)
     is_while = loop.primitive.name == "while"
     return changed.replace(params=changed.params | {"body_nconsts": count}) if is_while else changed

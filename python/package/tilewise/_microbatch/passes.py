@@ -7,7 +7,25 @@ from typing import Any
 from tilewise._base.modules import module
 from tilewise._jax.equations import LANES
 from tilewise._microbatch.program import Program
-from tilewise._microbatch.rules import Each, Partial, RefusedError, Whole
+from tilewise._microbatch.rules import Each, Partial, RefusedError, Share, Whole
+
+
+def parted(closed: Any, shares: list[Share], sizes: tuple[int, int], recomputes: bool = False) -> Program:
+    """The program in parts, and each turn of a loop in which samples meet."""
+
+    def of_turn(body: Any, shares: list[Share]) -> tuple[Any, int]:
+        program = parted(body, shares, sizes, recomputes)
+        return traced(program), program.largest
+
+    return Program(closed, shares, sizes, recomputes=recomputes, of_turn=of_turn)
+
+
+def traced(program: Program) -> Any:
+    """The program of all parts, as JAX traces it."""
+    jax = module("jax")
+    avals = [program.avals[at] for at in program.inputs]
+    structs = [jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=each.weak_type) for each in avals]
+    return jax.make_jaxpr(lambda *leaves: run(program, list(leaves)))(*structs)
 
 
 def run(program: Program, leaves: list[Any]) -> list[Any]:
@@ -17,7 +35,9 @@ def run(program: Program, leaves: list[Any]) -> list[Any]:
     given = dict(zip(program.inputs, leaves, strict=True))
     batch = {at: leaf for at, leaf in given.items() if isinstance(program.shares[at], Each)}
     whole = program.constants | {at: leaf for at, leaf in given.items() if at not in batch}
-    for targets in _turns(program, results, set(given) | set(program.constants)):
+    whole |= {number: given[at] for number, at in program.wholes.items()}
+    returned: dict[int, Any] = {}
+    for targets in _turns(program, results, set(whole) | set(batch)):
         sources = {at: program.sums.get(at, at) for at in targets}
         sums = [at for at in targets if isinstance(program.shares[sources[at]], Partial)]
         rows = [at for at in targets if at not in sums]
@@ -28,8 +48,11 @@ def run(program: Program, leaves: list[Any]) -> list[Any]:
         ready = program.before_parts(read, set(whole))
         whole |= dict(zip(ready, program.run(ready, whole, 0), strict=True))
         totals, joined = _through(program, batch, whole, added, each)
-        whole |= dict(zip(sums, totals, strict=True)) | dict(zip(rows, joined, strict=True))
-    return program.run(results, whole | batch, 0)
+        whole |= dict(zip(sums, totals, strict=True))
+        # Rows that are returned are made anew by later passes.
+        for at, value in zip(rows, joined, strict=True):
+            (whole if at in program.sums else returned)[at] = value
+    return program.run(results, whole | batch | returned, 0)
 
 
 def _turns(program: Program, results: list[int], known: set[int]) -> list[list[int]]:

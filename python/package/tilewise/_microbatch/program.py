@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,11 +9,11 @@ from typing import Any
 from tilewise._base.modules import module
 from tilewise._jax import internals
 from tilewise._jax.equations import tiled_bytes
-from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, evaluated, opened
-from tilewise._microbatch import rules
+from tilewise._jax.jaxprs import INLINED, evaluated, opened
+from tilewise._microbatch import loops, rules
 from tilewise._microbatch.counts import counted_anew, own_column
 from tilewise._microbatch.origins import Starts, origins
-from tilewise._microbatch.rules import Each, Operation, Partial, RefusedError, Share, Whole, merged
+from tilewise._microbatch.rules import Each, Operation, Partial, RefusedError, Share, Whole
 
 CHEAP = rules.ELEMENTWISE | {"broadcast_in_dim", "convert_element_type", "iota", "reshape", "squeeze", "transpose"}
 """Primitives fused into their readers: each reader makes its own piece of the result."""
@@ -44,7 +43,8 @@ class Program:
 
     `sizes` are the numbers of samples and of parts. Within another program, no sum over the batch can be finished.
     `starts` are operations at which the batch begins, where the program makes it itself. `recomputes` says whether each
-    pass may compute costly operations again.
+    pass may compute costly operations again. `of_turn` gives the program of a loop's turn, itself in parts, with the
+    bytes of its largest rows.
     """
 
     def __init__(
@@ -55,25 +55,31 @@ class Program:
         is_within: bool = False,
         starts: Starts | None = None,
         recomputes: bool = False,
+        of_turn: Callable[[Any, list[Share]], tuple[Any, int]] | None = None,
     ) -> None:
         self.samples, self.parts = self.sizes = sizes
         self.is_within, self._starts = is_within, starts or Starts({}, 0)
-        self.recomputes = recomputes or self.makes_batch
+        self.recomputes, self._of_turn = recomputes or self.makes_batch, of_turn
         self.shares: dict[int, Share] = {}
         self.avals: dict[int, Any] = {}
         self.constants: dict[int, Any] = {}
         self.steps: list[Step] = []
         self.sums: dict[int, int] = {}
         """By value known once all parts are added up or joined, a part's share of it."""
+        self.wholes: dict[int, int] = {}
+        """By value of all samples, the argument that it is."""
         self._joined: list[tuple[int, RefusedError]] = []
+        self.largest = 0
         self.made: dict[int, tuple[Any, list[int]]] = {}
         self._maker: Any = None
         self._cut: dict[tuple[int, Each | None], int] = {}
         self.inputs = [self._new(var.aval, share) for var, share in zip(closed.jaxpr.invars, shares, strict=True)]
         self.results = self.call(closed.jaxpr, closed.consts, self.inputs)
-        largest = max((self._bytes(at) for at, share in self.shares.items() if isinstance(share, Each)), default=0)
+        rows = (self._bytes(at) for at, share in self.shares.items() if isinstance(share, Each))
+        self.largest = max(self.largest, *rows, 0)
+        """The bytes of the largest value with rows."""
         for at, error in self._joined:
-            if self._bytes(at) * SMALL > largest:
+            if self._bytes(at) * SMALL > self.largest:
                 raise error
 
     def _new(self, aval: Any, share: Share) -> int:
@@ -115,15 +121,13 @@ class Program:
         if found is not None:
             return found
         reads = [self.added_up(at) for at in reads]
-        if name in LOOPS:
+        if name in loops.RULES:
             # Within, passes are counted anew.
             shares = [replace(self.shares[at], turn=0) for at in reads]
             try:
-                return LOOPS[name](self, eqn, list(reads), shares)
+                return loops.RULES[name](self, eqn, list(reads), shares)
             except RefusedError as error:
-                if not self.makes_batch:
-                    raise
-                return self._of_all(eqn, reads, error)
+                return self._of_all(eqn, reads, error) if self.makes_batch else self._in_turns(eqn, reads, error)
         shares = [self.shares[at] for at in reads]
         if all(isinstance(share, Whole) for share in shares):
             return self._operation(eqn, reads)
@@ -169,6 +173,18 @@ class Program:
         self._joined += [(at, error) for at in (*joined, *whole)]
         return whole
 
+    def _in_turns(self, eqn: Any, reads: list[int], error: RefusedError) -> list[int]:
+        """A loop in whose turns samples meet: each turn in parts. Rows that it reads are arguments', or small."""
+        shares = loops.in_turn(eqn, [self.shares[at] for at in reads])
+        if self.is_within or self._of_turn is None or shares is None:
+            raise error
+        name = loops.BODIES[eqn.primitive.name]
+        closed, largest = self._of_turn(eqn.params[name], shares)
+        self.largest = max(self.largest, largest)
+        joined = [at for at in reads if isinstance(self.shares[at], Each) and at not in self.inputs]
+        self._joined += [(at, error) for at in joined]
+        return self._operation(internals.with_program(eqn, name, closed), [self.finished(at) for at in reads])
+
     def _solved(self, eqn: Any, reads: list[int]) -> list[int]:
         """The solver's results; the programs for gradients, such as the transpose, are left out."""
         lengths, solve = eqn.params["const_lengths"], eqn.params["jaxprs"].solve
@@ -212,8 +228,9 @@ class Program:
             )
         key = at, None
         if key not in self._cut:
-            self._cut[key] = self._new(self.avals[at], Whole(share.turn + 1))
-            self.sums[self._cut[key]] = at
+            is_argument = at in self.inputs
+            self._cut[key] = self._new(self.avals[at], Whole(share.turn + (not is_argument)))
+            (self.wholes if is_argument else self.sums)[self._cut[key]] = at
         return self._cut[key]
 
     def counted_once(self, at: int) -> int:
@@ -308,6 +325,11 @@ class Program:
         self.steps.append(Step(tuple(reads), makes, compute, is_costly, self._maker))
         return list(makes)
 
+    def within(self, jaxpr: Any, shares: list[Share]) -> Program:
+        """The program of a loop's step, or of another operation's."""
+        closed = jaxpr if hasattr(jaxpr, "consts") else module("jax.extend.core").ClosedJaxpr(jaxpr, ())
+        return Program(closed, shares, self.sizes, is_within=True)
+
     def before_parts(self, read: set[int], known: set[int]) -> list[int]:
         """The values read by parts that are computed once, before all of them.
 
@@ -372,222 +394,9 @@ def _bound(primitive: Any, values: list[Any], params: dict[str, Any]) -> Any:
     return primitive.bind(*callables, *values, **rest)
 
 
-def _inner(program: Program, jaxpr: Any, shares: list[Share]) -> Program:
-    """The program of a loop's step, or of another operation's."""
-    closed = jaxpr if hasattr(jaxpr, "consts") else module("jax.extend.core").ClosedJaxpr(jaxpr, ())
-    return Program(closed, shares, program.sizes, is_within=True)
-
-
-def _known(inputs: Sequence[int], values: Sequence[Any]) -> dict[int, Any]:
-    """The values of inputs, of those that have one."""
-    return {at: value for at, value in zip(inputs, values, strict=True) if value is not None}
-
-
 def _keeps_precision(eqn: Any) -> bool:
     """A sum that becomes narrower is rounded once, not for each part."""
     if eqn.primitive.name != "convert_element_type":
         return True
     before, after = (atom.aval.dtype.itemsize for atom in (eqn.invars[0], eqn.outvars[0]))
     return bool(after >= before)
-
-
-def _split(items: list[Any], *counts: int) -> list[list[Any]]:
-    found: list[list[Any]] = []
-    at = 0
-    for count in counts:
-        found.append(items[at : at + count])
-        at += count
-    return [*found, items[at:]]
-
-
-def _carried(
-    shares: list[Share], step: Callable[[list[Share]], tuple[Program, list[Share]]]
-) -> tuple[Program, list[Share]]:
-    """A loop's body, once its carried values have equal shares before and after a step."""
-    for _ in range(len(shares) + 2):
-        body, after = step(shares)
-        joined = [merged(one, other) for one, other in zip(shares, after, strict=True)]
-        if joined == shares:
-            return body, shares
-        shares = joined
-    raise RefusedError("a loop mixes samples")
-
-
-def _given(program: Program, at: int, share: Share) -> int:
-    """A value with the share that a loop carries in its place."""
-    own = program.shares[at]
-    if isinstance(own, Whole) and isinstance(share, Each):
-        return program.rows(at, share)
-    if isinstance(own, Whole) and isinstance(share, Partial):
-        return program.counted_once(at)
-    return at
-
-
-def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share], run: Any) -> list[int]:
-    """A loop as two: values that all parts share are computed once, the rest for each part."""
-    turn = max(program.shares[at].turn for at in reads)
-    made: dict[int, int] = {}
-
-    def compute(is_read: list[bool], places: list[int], values: list[Any], part: Any) -> list[Any]:
-        given = iter(values)
-        found: list[Any] = run([next(given) if is_it else None for is_it in is_read], part, places)
-        return found
-
-    for is_whole in (True, False):
-        places = [at for at, share in enumerate(shares) if isinstance(share, Whole) == is_whole]
-        if not places:
-            continue
-        results = [(eqn.outvars[at].aval, replace(shares[at], turn=turn)) for at in places]
-
-        # The loop for values that all parts share reads nothing of samples.
-        is_read = [not is_whole or isinstance(program.shares[at], Whole) for at in reads]
-        needed = [at for at, is_it in zip(reads, is_read, strict=True) if is_it]
-        step = functools.partial(compute, is_read, places)
-        made.update(zip(places, program.step(step, needed, results, not is_whole), strict=True))
-    return [made[at] for at in range(len(shares))]
-
-
-def _scan(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
-    lax, params = module("jax.lax"), eqn.params
-    scan = internals.Scan.of(eqn)
-    counts = scan.consts, scan.carry
-    consts, carry, xs = _split(shares, *counts)
-    for share in xs:
-        if isinstance(share, Each) and share.at == 0:
-            raise RefusedError("a loop goes over the batch")
-    rows = [share.along(share.at - 1) if isinstance(share, Each) else share for share in xs]
-
-    def step(carry: list[Share]) -> tuple[Program, list[Share]]:
-        body = _inner(program, params["jaxpr"], [*consts, *carry, *rows])
-        return body, [body.shares[at] for at in body.results[: counts[1]]]
-
-    body, carry = _carried(carry, step)
-    starts = reads[counts[0] : counts[0] + counts[1]]
-    reads[counts[0] : counts[0] + counts[1]] = [
-        _given(program, at, share) for at, share in zip(starts, carry, strict=True)
-    ]
-    stacked = [body.shares[at] for at in body.results[counts[1] :]]
-    stacked = [share.along(share.at + 1) if isinstance(share, Each) else share for share in stacked]
-    results = [*carry, *stacked]
-
-    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
-        consts, start, xs = _split(values, *counts)
-        # The wanted values may need more of the carried ones.
-        carried = _closure(body, [body.results[at] for at in places], counts)
-        known = _known(body.inputs[: counts[0]], consts)
-        rows = _known(body.inputs[sum(counts) :], xs)
-        asked = [at for at in places if at >= counts[1]]
-
-        def one(state: list[Any], rows: dict[int, Any]) -> tuple[list[Any], list[Any]]:
-            given = _known([body.inputs[counts[0] + at] for at in carried], state)
-            wanted = [body.results[at] for at in [*carried, *asked]]
-            found = body.run(wanted, known | given | rows, part)
-            return found[: len(carried)], found[len(carried) :]
-
-        options = {name: params[name] for name in ("length", "reverse", "unroll")}
-        end, ys = lax.scan(one, [start[at] for at in carried], rows, **options)
-        found = dict(zip(carried, end, strict=True)) | dict(zip(asked, ys, strict=True))
-        return [found[at] for at in places]
-
-    return _emit_loop(program, eqn, reads, results, run)
-
-
-def _closure(body: Program, wanted: list[int], counts: tuple[int, int]) -> list[int]:
-    """The places of all values that a loop must carry to make the wanted ones."""
-    inputs = {at: place for place, at in enumerate(body.inputs[counts[0] : sum(counts)])}
-    places = {place for place, at in enumerate(body.results[: counts[1]]) if at in wanted}
-    while True:
-        targets = {*wanted, *(body.results[place] for place in places)}
-        read = {at for step in body.needed(targets, set(body.constants)) for at in step.reads} | targets
-        found = places | {inputs[at] for at in read if at in inputs}
-        if found == places:
-            return sorted(places)
-        places = found
-
-
-def _while(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
-    lax, params = module("jax.lax"), eqn.params
-    counts: tuple[int, int] = params["cond_nconsts"], params["body_nconsts"]
-    asked, consts, carry = _split(shares, *counts)
-
-    def step(carry: list[Share]) -> tuple[Program, list[Share]]:
-        body = _inner(program, params["body_jaxpr"], [*consts, *carry])
-        return body, [body.shares[at] for at in body.results]
-
-    body, carry = _carried(carry, step)
-    condition = _inner(program, params["cond_jaxpr"], [*asked, *carry])
-    if not isinstance(condition.shares[condition.results[0]], Whole):
-        raise RefusedError("samples decide how often a loop runs")
-    first = sum(counts)
-    reads[first:] = [_given(program, at, share) for at, share in zip(reads[first:], carry, strict=True)]
-
-    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
-        asked, consts, start = _split(values, *counts)
-        of_condition: dict[int, int] = {condition.inputs[counts[0] + at]: at for at in range(len(start))}
-        read = {at for step in condition.steps for at in step.reads} | {condition.results[0]}
-        wanted = [body.results[at] for at in {*places, *(of_condition[at] for at in read if at in of_condition)}]
-        carried = _closure(body, wanted, (counts[1], len(start)))
-
-        def again(state: list[Any]) -> Any:
-            given = _known([condition.inputs[counts[0] + at] for at in carried], state)
-            return condition.run(condition.results, _known(condition.inputs[: counts[0]], asked) | given, part)[0]
-
-        def one(state: list[Any]) -> list[Any]:
-            given = _known([body.inputs[counts[1] + at] for at in carried], state)
-            wanted = [body.results[at] for at in carried]
-            return body.run(wanted, _known(body.inputs[: counts[1]], consts) | given, part)
-
-        found = dict(zip(carried, lax.while_loop(again, one, [start[at] for at in carried]), strict=True))
-        return [found[at] for at in places]
-
-    return _emit_loop(program, eqn, reads, carry, run)
-
-
-def _cond(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
-    lax = module("jax.lax")
-    if not isinstance(shares[0], Whole):
-        raise RefusedError("samples decide which branch runs")
-    branches = [_inner(program, branch, shares[1:]) for branch in eqn.params["branches"]]
-    results = [branches[0].shares[at] for at in branches[0].results]
-    for branch in branches[1:]:
-        others = (branch.shares[at] for at in branch.results)
-        results = [merged(one, other) for one, other in zip(results, others, strict=True)]
-    for branch in branches:
-        branch.results = [_given(branch, at, share) for at, share in zip(branch.results, results, strict=True)]
-
-    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
-        index, *rest = values
-
-        def of(branch: Program) -> Callable[..., list[Any]]:
-            known = _known(branch.inputs, rest)
-            return lambda: branch.run([branch.results[at] for at in places], known, part)
-
-        return list(lax.switch(index, [of(branch) for branch in branches]))
-
-    return _emit_loop(program, eqn, reads, results, run)
-
-
-def _checkpoint(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
-    jax, params = module("jax"), eqn.params
-    try:
-        within = _inner(program, params["jaxpr"], shares)
-    except RefusedError:
-        # The checkpoint is lost, not its values.
-        return program.call(params["jaxpr"], (), reads, eqn)
-
-    def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
-        given = _known(within.inputs, values)
-        if params.get("prevent_cse") and params.get("differentiated"):
-            given = jax.lax.optimization_barrier(given)
-        return within.run([within.results[at] for at in places], given, part)
-
-    return _emit_loop(program, eqn, reads, [within.shares[at] for at in within.results], run)
-
-
-LOOPS: dict[str, Callable[[Program, Any, list[int], list[Share]], list[int]]] = {
-    "scan": _scan,
-    "while": _while,
-    "cond": _cond,
-    **dict.fromkeys(CHECKPOINTS, _checkpoint),
-}
-"""Operations with programs of their own."""
