@@ -115,6 +115,15 @@ def forces(weights, points):
     )
 
 
+def regressed(points, omega):
+    """Weights of wide features, by a solver of JAX's whose loop reads them."""
+    features = jnp.cos(points @ omega)  # made here
+    weights, _ = jax.scipy.sparse.linalg.cg(
+        lambda w: features.T @ (features @ w) + ROWS * w, features.T @ points[:, 0], maxiter=5
+    )
+    return weights, jnp.mean((features @ weights - points[:, 0]) ** 2)
+
+
 PLACES = jax.random.randint(KEYS[3], (ROWS, 8, 2), 0, 24)
 STEPS = {
     products: (POINTS, VALUES),
@@ -125,6 +134,7 @@ STEPS = {
     evolved: (WEIGHTS, KEYS[0]),
     planes: (jnp.ones((32, 32)), jnp.linspace(0.1, 1.0, ROWS), PLACES),
     forces: (WEIGHTS, POINTS),
+    regressed: (POINTS, jax.random.normal(KEYS[2], (3, 1024))),
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewise._base.modules import module
 from tilewise._jax import internals
-from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, evaluated, is_literal, opened, read_by, variables
+from tilewise._jax.jaxprs import CHECKPOINTS, INLINED, called, evaluated, is_literal, opened, read_by, variables
 
 CALLS = {**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}
 """Primitives that stand for the equations of a program of their own, with the parameter that has it."""
@@ -97,9 +97,9 @@ class Reader:
             return variable
 
         def results(equation: Any, reads: list[Any]) -> list[Any]:
-            called = equation.params.get(self._opens.get(equation.primitive.name, ""))
-            if called is not None and _is_open(equation):
-                return self.read(called, reads, internals.within(equation, outer))
+            call = called(equation, reads, self._opens)
+            if call is not None and _is_open(equation):
+                return self.read(*call, internals.within(equation, outer))
             return self._made(equation, reads, outer)
 
         return evaluated(opened(closed), getattr(closed, "consts", ()), operands, constant, results)

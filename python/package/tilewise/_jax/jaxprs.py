@@ -20,6 +20,9 @@ INLINED = {
 }
 """Calls whose callee stands in their place, with the parameter that has it."""
 
+SOLVED = {**INLINED, "custom_linear_solve": "jaxprs"}
+"""These and linear solvers, whose programs for gradients, such as the transpose, a traced gradient has no use for."""
+
 CHECKPOINTS = ("checkpoint", "remat", "remat2")
 """Names that JAX has had for the call of ``jax.checkpoint``, whose parameter is ``jaxpr``."""
 
@@ -87,6 +90,18 @@ def nested(jaxpr: Any) -> Iterator[Any]:
         one = pending.pop()
         yield one
         pending += [inner for equation in one.eqns for inner in inside(equation)]
+
+
+def called(equation: Any, operands: list[_T], calls: Mapping[str, str]) -> tuple[Any, list[_T]] | None:
+    """The program in a call's place, with its operands; `None` for operations that aren't among these calls."""
+    name = equation.primitive.name
+    program = equation.params.get(calls.get(name, ""))
+    if program is None or name != "custom_linear_solve":
+        return None if program is None else (program, operands)
+    lengths = equation.params["const_lengths"]
+    first = lengths.matvec + lengths.vecmat
+    last = first + lengths.solve
+    return program.solve, operands[first:last] + operands[last + lengths.transpose_solve :]
 
 
 def evaluated(

@@ -9,7 +9,7 @@ from typing import Any
 from tilewise._jax import internals
 from tilewise._jax.equations import Block, Reader, bytes_of, needed, tiled_bytes
 from tilewise._jax.internals import Scan
-from tilewise._jax.jaxprs import INLINED, is_literal, makers, read_by, renamed, variables
+from tilewise._jax.jaxprs import SOLVED, is_literal, makers, read_by, renamed, variables
 from tilewise._microbatch import rules
 from tilewise._microbatch.loops import BODIES, read_in_turns
 from tilewise._microbatch.origins import Starts, origins
@@ -183,7 +183,7 @@ class Made:
 
 
 def _read(closed: Any) -> Block:
-    return Reader(opens=INLINED).block(closed)
+    return Reader(opens=SOLVED).block(closed)
 
 
 def _blocks(block: Block) -> list[Block]:

@@ -9,7 +9,7 @@ from typing import Any
 from tilewise._base.modules import module
 from tilewise._jax import internals
 from tilewise._jax.equations import tiled_bytes
-from tilewise._jax.jaxprs import INLINED, evaluated, opened
+from tilewise._jax.jaxprs import SOLVED, called, evaluated, opened
 from tilewise._microbatch import loops, rules
 from tilewise._microbatch.counts import counted_anew, own_column
 from tilewise._microbatch.origins import Starts, origins
@@ -106,13 +106,12 @@ class Program:
 
     def _operation(self, eqn: Any, reads: list[int]) -> list[int]:
         name = eqn.primitive.name
-        if name in INLINED and INLINED[name] in eqn.params:
-            callee = eqn.params[INLINED[name]]
-            return self.call(opened(callee), getattr(callee, "consts", ()), reads, eqn)
+        call = called(eqn, reads, SOLVED)
+        if call is not None:
+            callee, operands = call
+            return self.call(opened(callee), getattr(callee, "consts", ()), operands, eqn)
         if name == "optimization_barrier":
             return reads
-        if name == "custom_linear_solve":
-            return self._solved(eqn, reads)
         shares = [self.shares[at] for at in reads]
         if all(isinstance(share, Whole) for share in shares):
             turn = max((share.turn for share in shares), default=0)
@@ -184,14 +183,6 @@ class Program:
         joined = [at for at in reads if isinstance(self.shares[at], Each) and at not in self.inputs]
         self._joined += [(at, error) for at in joined]
         return self._operation(internals.with_program(eqn, name, closed), [self.finished(at) for at in reads])
-
-    def _solved(self, eqn: Any, reads: list[int]) -> list[int]:
-        """The solver's results; the programs for gradients, such as the transpose, are left out."""
-        lengths, solve = eqn.params["const_lengths"], eqn.params["jaxprs"].solve
-        first = lengths.matvec + lengths.vecmat
-        last = first + lengths.solve
-        sides = last + lengths.transpose_solve
-        return self.call(solve.jaxpr, solve.consts, reads[first:last] + reads[sides:], eqn)
 
     def _of_sums(self, eqn: Any, reads: list[int], shares: list[Share]) -> list[int] | None:
         """An operation on parts' shares of sums before they are added up; `None` where that is impossible."""
