@@ -70,7 +70,12 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
     });
     let mut kept: Vec<(u64, Proposal)> = Vec::new();
     let mut together = 0;
-    for (price, proposal) in priced.into_iter().filter(|(price, proposal)| of_few_parts(proposal, price.said) > least) {
+    for (price, proposal) in priced {
+        // The peak of a program with better proposals may lie elsewhere.
+        let is_elsewhere = price.alone == 0 && !kept.is_empty();
+        if !is_elsewhere && of_few_parts(&proposal, price.said) <= least {
+            continue;
+        }
         if kept.iter().any(|(_, before)| keeps_apart(program, &proposal, before)) {
             continue;
         }
@@ -83,7 +88,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         } else {
             least
         };
-        let said = scaled(more, price.said, price.alone);
+        let said = if is_elsewhere { more } else { scaled(more, price.said, price.alone) };
         if kept.len() < MOST && of_few_parts(&proposal, said) > least {
             together = with;
             kept.push((said, proposal));

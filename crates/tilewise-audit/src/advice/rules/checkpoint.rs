@@ -160,8 +160,9 @@ fn by_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, forward:
         .filter(|array| array.instruction.index() == forward.index())
         .map(|array| array.buffer)
         .collect();
+    // Once the loop at the peak keeps less, another one may be it.
     let mut stacked: Vec<&LiveArray<'m>> = program
-        .peak_temporaries()
+        .temporaries()
         .filter(|array| of_loop.contains(&array.buffer) && array.bounds.first() == Some(&trips))
         .collect();
     stacked.sort_by_key(|array| Reverse(array.bytes));
