@@ -7,6 +7,7 @@ use super::{
     pricing::{proposals, recommend, recommend_for_message},
     program::ProgramModel,
     recommendation::Recommendation,
+    rule::Proposal,
     rules::{LayoutRequests, rules},
     smaller_batch::smaller_batch_of_step,
 };
@@ -16,24 +17,31 @@ use crate::{copies::CopyRow, message::Listing, program::PlannedProgram};
 pub(crate) struct Findings {
     pub(crate) advice: Vec<Recommendation>,
     pub(crate) smaller_batch: Option<SmallerBatch>,
+    /// Whether no batch of a step with a gradient was found whose samples stay apart, or are added up.
+    pub(crate) are_samples_mixed: bool,
     pub(crate) copy_reasons: Vec<CopyReason>,
 }
 
 impl Findings {
     pub(crate) fn new(planned: &PlannedProgram, copies: &[CopyRow]) -> Self {
         let Some(program) = ProgramModel::new(planned, copies) else {
-            return Self { advice: Vec::new(), smaller_batch: None, copy_reasons: reasons(planned, copies, None) };
+            let copy_reasons = reasons(planned, copies, None);
+            return Self { advice: Vec::new(), smaller_batch: None, are_samples_mixed: false, copy_reasons };
         };
         // Layouts can be requested where they have tiles.
         let requests = planned.machine.generation().map(|_| LayoutRequests::new(&program)).unwrap_or_default();
         let proposals = proposals(&program, &rules(&requests));
+        let is_apart =
+            |proposal: &Proposal| matches!(&proposal.finding, Finding::LargeDimension(batch) if batch.joint.is_none());
+        let are_samples_mixed = program.has_gradient && !proposals.iter().any(is_apart);
         let smaller_batch = proposals.iter().find_map(|proposal| match &proposal.finding {
             Finding::LargeDimension(batch) => batch.smaller.clone(),
             _ => None,
         });
         let smaller_batch = smaller_batch.or_else(|| smaller_batch_of_step(&program));
         let advice = recommend(&program, proposals);
-        Self { advice, smaller_batch, copy_reasons: reasons(planned, copies, Some((&program, &requests))) }
+        let copy_reasons = reasons(planned, copies, Some((&program, &requests)));
+        Self { advice, smaller_batch, are_samples_mixed, copy_reasons }
     }
 }
 

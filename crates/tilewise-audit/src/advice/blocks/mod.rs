@@ -5,7 +5,7 @@
 use super::{
     change::Target,
     devices::Devices,
-    finding::{Blocks, Finding},
+    finding::{Blocks, Finding, Library},
     program::{LiveArray, ProgramModel},
     rule::Proposal,
     taken_apart::is_joined,
@@ -110,9 +110,7 @@ fn blocks_in<'m>(
         let dimension = region.dimensions(&at, leaf).next()?;
         let in_blocks = twins.iter().zip(&apart).filter_map(|(twin, area)| in_blocks(area.as_ref()?, twin, dimension));
         let proposal = proposal.at_most(in_blocks.flatten().collect::<Vec<_>>());
-        if is_joined(program, &proposal) {
-            return None;
-        }
+        let proposal = if is_joined(program, &proposal) { of_step(program, proposal)? } else { proposal };
         let has_name = matches!(&proposal.finding, Finding::Blocks(Blocks { of: Some(_), .. }));
         Some((enough(&proposal)?, has_name, region.sums.len(), proposal))
     });
@@ -335,8 +333,8 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
                 EventKind::Made(FactorKind::Repeat) => false,
                 EventKind::Made(_) if is_made && at.opcode() != Opcode::Iota => return None,
                 EventKind::Ends(FactorKind::Sum | FactorKind::Reduce) if reads_it => {
-                    // The place of a largest element counts from each block's first.
-                    let is_alone = axes.leaves(at.index()) == 1;
+                    // The place of a largest element counts from each block's first; two sums, as of complex numbers, are apart.
+                    let is_alone = axes.leaves(at.index()) == 1 || event.kind == EventKind::Ends(FactorKind::Sum);
                     if !matches!(at.opcode(), Opcode::Dot | Opcode::Convolution | Opcode::Reduce) {
                         return None;
                     }
@@ -443,8 +441,19 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
             })
         };
         let (sums, maxima) = (self.sums.len(), self.sums.iter().filter(is_maximum).count());
-        let finding =
-            Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, maxima, joined, has_gradient };
+        let finding = Blocks {
+            size,
+            dimension,
+            of,
+            are_directions,
+            are_counted,
+            blocks,
+            sums,
+            maxima,
+            joined,
+            has_gradient,
+            is_of_step: false,
+        };
         let proposal = Proposal::new(Finding::Blocks(finding), Target::Value, program.advised(largest)).bound();
         let proposal = Proposal { apart: self.joined_apart(rows), ..proposal };
         Some(proposal.at_most(of_blocks.iter().map(|array| (array.buffer, array.bytes / blocks))))
@@ -501,6 +510,17 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
             waiting.extend(passed.get(&next).copied().into_iter().chain(at.operand_indices().flatten()));
         }
         None
+    }
+}
+
+/// Blocks for which the step is rewritten as a whole, since the calls that make the rows join them, too; `None` where it can't be.
+fn of_step(program: &ProgramModel<'_>, proposal: Proposal) -> Option<Proposal> {
+    let is_whole = program.library == Library::Jax && program.partitions <= 1;
+    match proposal.finding {
+        Finding::Blocks(found) if is_whole && found.joined.is_empty() && found.sums > found.maxima => {
+            Some(Proposal { finding: Finding::Blocks(Blocks { is_of_step: true, ..found }), ..proposal })
+        }
+        _ => None,
     }
 }
 

@@ -10,6 +10,24 @@ add {
   b = f32[] parameter(1)
   ROOT s = f32[] add(a, b)
 }
+place {
+  a = f32[] parameter(0)
+  i = s32[] parameter(1)
+  b = f32[] parameter(2)
+  j = s32[] parameter(3)
+  c = f32[] maximum(a, b)
+  k = s32[] minimum(i, j)
+  ROOT s = (f32[], s32[]) tuple(c, k)
+}
+both {
+  a = f32[] parameter(0)
+  c = f32[] parameter(1)
+  b = f32[] parameter(2)
+  d = f32[] parameter(3)
+  e = f32[] add(a, b)
+  f = f32[] add(c, d)
+  ROOT s = (f32[], f32[]) tuple(e, f)
+}
 ENTRY main {
   x.1 = f32[4096,16]{1,0:T(8,128)} parameter(0), metadata={op_name="state['x']"}
   y.1 = f32[16,4096]{1,0:T(8,128)} parameter(1), metadata={op_name="y"}
@@ -66,7 +84,7 @@ fn rows_are_alone_and_columns_meet() {
     // The place of the largest of all is a running one.
     let place = "n = s32[4096,4096]{1,0:T(8,128)} iota(), iota_dimension=0
   none = s32[] constant(0)
-  m = (f32[], s32[]) reduce(w, n, zero, none), dimensions={0,1}, to_apply=add, metadata={source_file=\"a.py\" source_line=7}
+  m = (f32[], s32[]) reduce(w, n, zero, none), dimensions={0,1}, to_apply=place, metadata={source_file=\"a.py\" source_line=7}
   ROOT r = s32[] get-tuple-element(m), index=1";
     let lines = |end: &str| {
         let text = TEXT.replace("state['x']", "params['x']").replace("\"y\"", "\"params['y']\"").replace("END", end);
@@ -78,6 +96,10 @@ fn rows_are_alone_and_columns_meet() {
     };
     assert_eq!(lines(place), Some(vec![7]));
     assert_eq!(lines(place.split(", metadata").next().unwrap_or_default()), None);
+    // Two sums, as of complex numbers.
+    let two = "m = (f32[], f32[]) reduce(w, p, zero, zero), dimensions={0,1}, to_apply=both
+  ROOT r = f32[] get-tuple-element(m), index=1";
+    assert_eq!(lines(two), Some(vec![]));
     // The matrix itself is returned.
     assert_eq!(found("ROOT r = f32[4096,4096]{1,0:T(8,128)} negate(w)"), None);
 }

@@ -43,6 +43,8 @@ pub struct Blocks {
     pub joined: Vec<SourceLine>,
     /// Whether the backward pass reads it, which computes each block again.
     pub has_gradient: bool,
+    /// Whether the calls that make the rows also join them, as in a solver, so that no lines alone can take blocks.
+    pub is_of_step: bool,
 }
 
 /// A call of `jax.vmap`, most of whose arrays are held at once.

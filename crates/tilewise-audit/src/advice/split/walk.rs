@@ -452,8 +452,7 @@ fn runs_scatter(at: &Instruction<'_>, depth: usize) -> bool {
 
 /// Whether a reduction, a scatter or a product adds up.
 fn adds_up(at: &Instruction<'_>) -> bool {
-    let mut calls = at.calls().filter_map(|call| call.computation()?.root()).peekable();
-    calls.peek().is_none() || calls.all(|root| root.opcode() == Opcode::Add)
+    at.calls().next().is_none() || FactorKind::of_reduction(at) == FactorKind::Sum
 }
 
 /// Whether a reduction is an `or` of predicates, each shifted to its position's bit.

@@ -2,7 +2,7 @@
 
 use crate::{IndexedDimensions, Instruction, Opcode};
 
-use super::{Array, FactorKind, Factors, applied::reduction};
+use super::{Array, FactorKind, Factors};
 
 /// A gather's slices are like a scatter's updates.
 pub(super) fn add_gather(at: &Instruction<'_>, arrays: &[&Array], found: &mut Factors) -> Option<()> {
@@ -37,7 +37,7 @@ pub(super) fn add_scatter(at: &Instruction<'_>, arrays: &[&Array], found: &mut F
             found.add(FactorKind::Pass, size, in_both(kept).chain(of_each(count + 1, *offset)));
         }
     }
-    let kind = reduction(at);
+    let kind = FactorKind::of_reduction(at);
     for (of_updates, of_indices) in dimensions.batch(updates.bounds.len()) {
         let size = *updates.bounds.get(of_updates)?;
         let indices = (count, of_indices);

@@ -4,7 +4,6 @@ use crate::{Instruction, Opcode, WindowDimension};
 
 use super::{
     Array, FactorKind, Factors,
-    applied::reduction,
     convolution::add_convolution,
     indexed::{add_gather, add_part, add_scatter},
     views::{add_bitcast, add_reshape},
@@ -244,7 +243,7 @@ fn reduce(at: &Instruction<'_>, arrays: &[&Array], operands: usize, found: &mut 
     for (dimension, size) in arrays.first()?.bounds.iter().enumerate() {
         let of_operands = (0..count).map(|array| (array, dimension));
         if over.contains(&dimension) {
-            found.add(reduction(at), *size, of_operands);
+            found.add(FactorKind::of_reduction(at), *size, of_operands);
         } else {
             let of_results = (operands..arrays.len()).map(|array| (array, to));
             found.add(FactorKind::Pass, *size, of_operands.chain(of_results));
@@ -305,7 +304,7 @@ fn windows(at: &Instruction<'_>, arrays: &[&Array], operands: usize, found: &mut
             && to.checked_mul(along.size) == Some(*from);
         if is_own {
             found.add(FactorKind::Pass, *to, in_operands(dimension).chain(in_results));
-            found.add(reduction(at), along.size, in_operands(dimension));
+            found.add(FactorKind::of_reduction(at), along.size, in_operands(dimension));
         } else if from == to {
             found.add(FactorKind::Mix, *from, in_operands(dimension).chain(in_results));
         }
