@@ -344,10 +344,23 @@ pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> V
         Way::Raise => raised(told, message),
         _ => None,
     });
-    let found = told.map(|told| Finding::RunTime(RunTimeFinding::Told { told, to }));
+    let found = told.filter(|told| !is_beyond(told, message));
+    let found = found.map(|told| Finding::RunTime(RunTimeFinding::Told { told, to }));
     let found = found.map(|finding| Recommendation::new(finding, Target::Process, message.framework));
     advice.splice(at..at, found);
     advice
+}
+
+/// Whether a cache lacks more than a server's larger part of the memory would give it: all that is left beside a part of nine
+/// tenths, vLLM's own, unless the text sets another.
+fn is_beyond(told: &Told, message: &Message) -> bool {
+    let is_part = message.server.is_some_and(|server| told.is_option(server.memory_flag())) && told.way == Way::Raise;
+    let budget = message.budget();
+    let (missing, all) = (budget.missing_bytes, message.device_bytes().or(message.job.serving.gpu_bytes));
+    let left = all.map(|all| all / 100 * 100_u64.saturating_sub(message.job.serving.memory_percent.unwrap_or(90)));
+    is_part
+        && message.facts.number("wanted").is_some()
+        && missing.zip(left).is_some_and(|(missing, left)| missing > left)
 }
 
 /// The part of the memory that gives a server's cache what it lacks, and a twentieth of the memory.

@@ -88,10 +88,14 @@ pub(super) fn is_repeated(lower: &str) -> bool {
     ];
     const AGAIN: [&str; 9] =
         ["attempt", "retry", "retries", "retried", "again", "second time", "re-run", "rerun", "second run"];
-    const DENIED: [&str; 3] = ["not the same process", "no retry", "fresh process"];
+    const FIRST: [&str; 2] = ["the first time", "the first run"];
+    const RAN: [&str; 6] = ["ran properly", "ran fine", "runs fine", "worked", "works", "succeeded"];
+    const DENIED: [&str; 4] = ["not the same process", "no retry", "fresh process", "reboot"];
     let has = |sentence: &str, known: &[&str]| known.iter().any(|words| sentence.contains(words));
+    let lines = || lower.lines().filter(|line| line.len() <= LONGEST && !has(line, &DENIED));
     // One sentence, or a line of several.
-    lower.lines().any(|line| line.len() <= LONGEST && has(line, &SAME) && has(line, &AGAIN) && !has(line, &DENIED))
+    lines().any(|line| has(line, &SAME) && has(line, &AGAIN))
+        || lines().any(|line| has(line, &FIRST) && has(line, &RAN) && has(line, &AGAIN))
 }
 
 /// Bytes of the longest line of prose.
@@ -131,6 +135,7 @@ mod tests {
     fn attempts_in_one_process() {
         assert!(is_repeated("ray shows this is attempt 4 of the task, same host, same process id as attempt 1"));
         assert!(is_repeated("i ran the cell again without restarting the kernel"));
+        assert!(is_repeated("the script ran properly the first time, but when i again ran it i got this error"));
         for none in ["attempt 4, in a fresh process", "the same process has 2 threads", "attempt 2", "i retried it", ""]
         {
             assert!(!is_repeated(none), "{none}");

@@ -78,11 +78,12 @@ pub(super) fn block(finding: &BlockFinding, about: &Recommendation) -> Words {
         .task(format!("Update {library}, whose kernel it is, or choose smaller blocks there"))),
         BlockFinding::Fusion { cap } => {
             let words = Words::new(format!(
-                "Give the operation less at once (a smaller window, sort or reduction, fewer rows), or break the fusion \
-                 around it: a compiler-generated fusion exceeds its limit; if it is a plain operation, report it to XLA, with \
-                 the program{}",
+                "Update libtpu, which has the compiler, or report it to XLA, with the program: the operation is the compiler's own, \
+                 whose blocks it chooses itself, and should always fit. Meanwhile give the operation less at once (a smaller window, sort or \
+                 reduction, fewer rows), or break the fusion around it{}",
                 no_higher(*cap)
-            ));
+            ))
+            .task("Update libtpu, or report it: the operation is the compiler's own");
             words.jax(about, JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
         }
         BlockFinding::Unlisted { whole: Some(whole), is_own, .. } => whole_arrays(*whole, *is_own),

@@ -214,7 +214,7 @@ fn what_a_text_does_not_show_is_not_said() {
     );
     let of_tensorflow =
         "tensorflow.python.framework.errors_impl.ResourceExhaustedError: Ran out of memory in memory space vmem.";
-    assert_eq!(first_change(of_tensorflow).0, "Give the operation less at once");
+    assert_eq!(first_change(of_tensorflow).0, "Update libtpu, or report it: the operation is the compiler's own");
     let near = "Ran out of memory in memory space smem. Used 1.01M of 1.00M smem.";
     assert!(!first_change(near).1.contains(" over"), "{}", first_change(near).1);
 }
