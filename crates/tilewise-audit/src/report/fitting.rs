@@ -23,6 +23,8 @@ pub struct FittingSize {
     pub size: u64,
     /// The largest size that should fit, rounded down.
     pub fits: u64,
+    /// Whether samples meet in a step with a gradient, as where they are normalized together: fewer have another loss.
+    pub is_mixed: bool,
     /// The smallest number of devices that should hold the program, if they divide the axis.
     pub devices: u64,
 }
@@ -49,9 +51,7 @@ impl Report {
             }
         }
         // The sizes of pictures within a batch are the model's.
-        let is_free = |rank: u8, names: &[(&AxisName, u64)]| {
-            rank < 2 || names.iter().any(|(name, _)| matches!(name, AxisName::Dimension(_, 0)))
-        };
+        let is_free = |rank: u8, names: &[(&AxisName, u64)]| rank < 2 || names.iter().any(|(name, _)| is_of_rows(name));
         let axes = axes.into_iter().filter(|((rank, _), names)| is_free(*rank, names));
         let candidates = axes.filter_map(|((rank, size), names)| {
             let rows = Rows::of(peak, rank, size);
@@ -68,7 +68,9 @@ impl Report {
         let is_enough = |freed: u64| scaled(freed) <= u128::from(limit);
         let fits = rows.largest(|to| is_enough(rows.bytes().saturating_sub(rows.bytes_with(to))))?;
         let devices = (2..=MOST_DEVICES.min(rows.size)).find(|of| is_enough(rows.bytes() - rows.bytes() / of))?;
+        let is_mixed = self.are_samples_mixed() && names.iter().any(|(name, _)| is_of_rows(name));
         Some(FittingSize {
+            is_mixed,
             axis: (*axis).clone(),
             is_repeated: rows.all.iter().any(|(_, dimensions)| dimensions.len() > 1),
             size: rows.size,
@@ -143,6 +145,11 @@ fn resized(shape: &Shape, dimensions: &[usize], to: impl Fn(u64) -> u64) -> Opti
     });
     let bounds = bounds.collect::<Option<Vec<u64>>>()?;
     Shape::array(shape.element_type()?, bounds).ok()?.with_layout(shape.layout()?.clone()).ok()
+}
+
+/// Whether an axis may be of samples.
+const fn is_of_rows(name: &AxisName) -> bool {
+    matches!(name, AxisName::Batch(_) | AxisName::Dimension(_, 0))
 }
 
 /// The order in which to shrink the axes of inputs; `None` for those of the model.

@@ -226,6 +226,10 @@ impl Report {
         &self.findings().copy_reasons
     }
 
+    pub(super) fn are_samples_mixed(&self) -> bool {
+        self.findings().are_samples_mixed
+    }
+
     fn findings(&self) -> &Findings {
         self.findings.get_or_init(|| Findings::new(&self.planned, &self.copies))
     }

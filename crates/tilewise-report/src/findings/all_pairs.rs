@@ -48,7 +48,7 @@ sums = jax.lax.map({open}of_row{close}, xs"
     ))
     .task(format!("Compute it in {blocks} blocks of {row}, one after another"));
     let sketch = format!("{code}, batch_size={}){or_samples}", rows.div_ceil(*blocks));
-    let words = either(words, about, None, sketch);
+    let words = either(words, about, None, Some(sketch));
     // A solver's product with it, for example.
     match is_read_in_loop {
         true => words

@@ -10,8 +10,20 @@ use crate::style::grouped;
 use tilewise_audit::{Recommendation, SourceLine, recommendation::finding::Blocks};
 
 pub(super) fn words(finding: &Blocks, about: &Recommendation) -> Words {
-    let Blocks { size, dimension, of, are_directions, are_counted, blocks, sums, maxima, joined, has_gradient, .. } =
-        finding;
+    let Blocks {
+        size,
+        dimension,
+        of,
+        are_directions,
+        are_counted,
+        blocks,
+        sums,
+        maxima,
+        joined,
+        has_gradient,
+        is_of_step,
+        ..
+    } = finding;
     if *are_directions {
         return directions(*size, *blocks, about);
     }
@@ -72,7 +84,7 @@ arrays = jax.tree.map(lambda a: a.reshape(-1, *a.shape[2:]), arrays)"
         at_line(about),
     ))
     .task(format!("Compute it in {blocks} blocks along {rows}, one after another"));
-    either(words, about, None, note + &code)
+    either(words, about, None, Some(note + &code).filter(|_| !is_of_step))
 }
 
 /// Rows that a few lines join: blocks with a running result.

@@ -79,7 +79,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         // Sums of parts have other divisors: added up as they are, they were another gradient.
         Some(_) if finding.is_divided => words,
         Some(code) if finding.gradients == GradientSums::None && finding.in_parts.is_none() => {
-            return either(words, about, microbatch(finding, about, parts), code);
+            return either(words, about, microbatch(finding, about, parts), Some(code));
         }
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
@@ -91,7 +91,7 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     }
     if finding.gradients == GradientSums::OfEach {
         let sketch = added_up(finding, "f", &arrays(finding, None), parts);
-        return either(words, about, microbatch(finding, about, parts), sketch);
+        return either(words, about, microbatch(finding, about, parts), Some(sketch));
     }
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
@@ -346,7 +346,7 @@ fn of_functions(finding: &LargeDimension, about: &Recommendation, then: &str) ->
     } else {
         format!("ys = jax.lax.map({function}, {xs}, batch_size={batch})  # f: the result of one of the {size}")
     };
-    either(words, about, recomputed(finding, about, about.parts.unwrap_or(2)), sketch)
+    either(words, about, recomputed(finding, about, about.parts.unwrap_or(2)), Some(sketch))
 }
 
 /// `Take the 64 rows of `batch` in 4 parts`

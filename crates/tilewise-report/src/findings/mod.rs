@@ -108,6 +108,8 @@ pub struct Words {
     pub plain: Option<String>,
     /// Such code that has functions for the reader to write.
     pub sketch: Option<String>,
+    /// Whether [`code`](field@Self::code) is of `tilewise` and takes the compiled function as it is.
+    pub is_of_step: bool,
     /// A caveat: a sentence without a full stop.
     pub caveat: Option<String>,
 }
@@ -122,6 +124,7 @@ impl Words {
             imports: None,
             plain: None,
             sketch: None,
+            is_of_step: false,
             caveat: None,
         }
     }

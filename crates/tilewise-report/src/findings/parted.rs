@@ -58,16 +58,17 @@ fn compiled(about: &Recommendation, function: &str, call: &str) -> String {
         if names.is_empty() { String::new() } else { format!(", donate_argnames=({})", tuple(names.into_iter())) };
     format!(
         "import tilewise as tw  # `pip install ./python` in a checkout of tilewise installs it
-{function} = jax.jit(tw.microbatch({function}, {call}){donated})  # the results stay, but for rounding; else it says why{of_jit}"
+{function} = jax.jit(tw.microbatch({function}, {call}){donated})  # where results would change, it says why{of_jit}"
     )
 }
 
-/// Code of `tilewise` for an unchanged step, if it takes one, before a sketch in JAX.
-pub(super) fn either(words: Words, about: &Recommendation, code: Option<String>, sketch: String) -> Words {
-    match code.or_else(|| made(about)) {
-        Some(code) if about.framework == Some(Framework::Jax) => {
-            Words { sketch: Some(sketch), ..words.code(JAX, code) }
+/// Code of `tilewise` for an unchanged step, if it takes one, before a sketch in JAX, if there is one.
+pub(super) fn either(words: Words, about: &Recommendation, code: Option<String>, sketch: Option<String>) -> Words {
+    match (code.or_else(|| made(about)), sketch) {
+        (Some(code), sketch) if about.framework == Some(Framework::Jax) => {
+            Words { sketch, is_of_step: true, ..words.code(JAX, code) }
         }
-        _ => words.jax(about, JAX, sketch),
+        (_, Some(sketch)) => words.jax(about, JAX, sketch),
+        (_, None) => words,
     }
 }

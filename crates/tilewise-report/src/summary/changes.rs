@@ -1,6 +1,6 @@
 //! Changes that free memory: the gentlest that is enough comes first.
 
-use super::Remark;
+use super::{Remark, remedies::MIXED};
 use crate::{
     LineEdit, QuotedLine, Quotes, axis,
     findings::words,
@@ -11,7 +11,7 @@ use tilewise_audit::{
     AxisName, ChangeCost, FittingSize, Recommendation, Report, SourceLine,
     recommendation::{
         Change,
-        finding::{Finding, GradientSums, OtherParts},
+        finding::{Finding, GradientSums},
     },
 };
 
@@ -33,7 +33,7 @@ pub struct PlannedChange<'a> {
     /// Whether it computes no more than before.
     #[serde(skip)]
     pub(crate) costs_no_compute: bool,
-    /// Whether it fits, and how much slower it is: `fits, about 2 % slower`.
+    /// Whether it fits, how much slower it is, and whether results stay: `fits, about 2 % slower, same results`.
     pub effect: String,
     /// Code of the program's framework alone, in place of that with `tilewise`; `None` where that is plain already.
     pub plain_code: Option<String>,
@@ -160,11 +160,7 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
         let effects = [
             limit.filter(|limit| held > *limit).map(|limit| fit(after, limit, is_uncertain(one.saving))),
             Some(slowdown(one, costs[at])),
-            other_parts(&one.finding).filter(|_| planned.is_empty()).map(|other| {
-                let then =
-                    if other.is_more { after.saturating_sub(other.freed) } else { after.saturating_add(other.freed) };
-                format!("{} parts: about {}", other.parts, bytes(then))
-            }),
+            results(one.change).map(str::to_owned),
         ];
         planned.push(PlannedChange {
             task: said.task,
@@ -177,12 +173,12 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
             plain_code: said.plain,
             caveat: said.caveat,
             // A step that stays as it is has no line to edit.
-            place: said
-                .sketch
+            place: one
+                .function
                 .as_ref()
-                .and(one.function.as_ref())
+                .filter(|_| said.is_of_step)
                 .map_or_else(|| place(one), |step| format!("the definition of `{step}`, below it")),
-            lines: if said.sketch.is_some() { Vec::new() } else { lines(one) },
+            lines: if said.is_of_step { Vec::new() } else { lines(one) },
             edit: None,
             recommendation: one,
         });
@@ -291,7 +287,7 @@ pub(super) fn shortfall(
 
 /// ``about 1,800,000 rows of `edges` instead of 2,501,829, or 2 devices``
 fn fitting(found: &FittingSize) -> String {
-    let FittingSize { axis, size, fits, devices, is_repeated, .. } = found;
+    let FittingSize { axis, size, fits, devices, is_repeated, is_mixed, .. } = found;
     let (size, fits) = (grouped(*size), grouped(*fits));
     let smaller = match axis {
         AxisName::Batch(_) => format!("a batch of about {fits} instead of {size}"),
@@ -304,13 +300,16 @@ fn fitting(found: &FittingSize) -> String {
         }
         other => format!("about {fits} instead of {size} in {}", self::axis(other)),
     };
-    format!("{smaller}, or {} devices", grouped(*devices))
+    let mixed = if *is_mixed { MIXED } else { "" };
+    format!("{smaller}, or {} devices{mixed}", grouped(*devices))
 }
 
-/// A number of parts beside the advised one.
-fn other_parts(finding: &Finding) -> Option<OtherParts> {
-    match finding {
-        Finding::LargeDimension(found) => found.others,
+/// The results after a change that computes in another way; `None` for others.
+const fn results(change: Change) -> Option<&'static str> {
+    match change {
+        Change::Checkpoint => Some("same results"),
+        // Parts are added up in another order.
+        Change::Chunk => Some("same results but for rounding"),
         _ => None,
     }
 }

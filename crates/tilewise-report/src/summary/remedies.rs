@@ -99,9 +99,12 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
     })
 }
 
+/// Behind a smaller batch whose samples meet.
+pub(super) const MIXED: &str = "; samples meet in it, so the loss changes";
+
 /// `Take a batch of 512 instead of 1,024: about 10.4 GiB, should fit`
 pub(super) fn smaller_batch(batch: &SmallerBatch) -> String {
     let SmallerBatch { size, to, bytes_after, is_mixed, .. } = *batch;
-    let mixed = if is_mixed { "; samples meet in it, so the loss changes" } else { "" };
+    let mixed = if is_mixed { MIXED } else { "" };
     format!("Take a batch of {to} instead of {size}: about {}, should fit{mixed}", bytes(bytes_after))
 }

@@ -306,11 +306,17 @@ impl<'a> Screen<'a> {
         let lead = format!("{}{effect}", change.lead);
         let line = format!("{label:<CHANGE$}{lead}  {}", change.task);
         let head = styled(STRONG, format!("{label:<CHANGE$}{}", change.lead));
+        let write_below =
+            |words: &str, out: &mut dyn Write| write_wrapped(words, anstyle::Style::new(), [&indent; 2], width, out);
         if line.chars().count() <= width {
             writeln!(out, "{head}{effect}  {}", change.task)?;
-        } else {
+        } else if CHANGE + lead.chars().count() <= width {
             writeln!(out, "{head}{effect}")?;
-            write_wrapped(&change.task, anstyle::Style::new(), [&indent; 2], width, out)?;
+            write_below(&change.task, out)?;
+        } else {
+            writeln!(out, "{head}")?;
+            write_below(effect.trim_start(), out)?;
+            write_below(&change.task, out)?;
         }
         if with_code { self.write_code(change, out) } else { Ok(()) }
     }
