@@ -81,6 +81,10 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         Some(code) if finding.gradients == GradientSums::None && finding.in_parts.is_none() => {
             return either(words, about, microbatch(finding, about, parts), Some(code));
         }
+        // A prior, which parts of a sum share, would count once for each.
+        Some(code) if finding.is_summed && finding.gradients == GradientSums::Summed => {
+            return either(words, about, microbatch(finding, about, parts), Some(code));
+        }
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
     };
@@ -293,7 +297,9 @@ fn calls(function: &str, names: &[&str], axis: usize, parts: u64) -> String {
 /// A gradient in parts where the program's own is known.
 pub(crate) fn gradient_in_parts(about: &Recommendation, taken: &TakenGradient<'_>) -> Option<String> {
     match &about.finding {
-        Finding::LargeDimension(finding) if !finding.is_divided => plain(finding, about, taken, ""),
+        Finding::LargeDimension(finding) if !finding.is_divided && !finding.is_summed => {
+            plain(finding, about, taken, "")
+        }
         _ => None,
     }
 }

@@ -31,7 +31,13 @@ use crate::{Quotes, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use std::borrow::Cow;
 use tilewise::visible;
-use tilewise_audit::{Agreement, MemoryPlan, PlanErrorKind, Report, SpacePeak, recommendation::Change};
+use tilewise_audit::{
+    Agreement, MemoryPlan, PlanErrorKind, Report, SpacePeak,
+    recommendation::{
+        Change,
+        finding::{Finding, SmallerBatch},
+    },
+};
 
 /// Bytes in a memory space below which it isn't worth a line.
 const WORTH_A_LINE: u64 = 4096;
@@ -142,10 +148,10 @@ impl<'a> Summary<'a> {
         let changes = changes(report);
         let is_free = changes.first().is_some_and(|first| first.fits == Some(true) && first.costs_no_compute);
         let is_enough = changes.last().is_some_and(|last| last.fits == Some(true));
-        let remedies = remedies(&at_once.causes, is_free, is_enough, report);
+        let smaller = smaller_batch(&changes, is_free, is_enough, report);
+        let remedies = remedies(&at_once.causes, smaller, is_enough, report);
         let fitting = changes::fitting_size(&changes, report);
         let shortfall = changes::shortfall(&changes, !remedies.is_empty(), fitting.as_ref(), report);
-        let smaller = report.smaller_batch().filter(|_| !is_free);
         let sizes = Sizes {
             of_remedy: smaller.map(|batch| [batch.size, batch.to]),
             of_shortfall: fitting.map(|found| [found.size, found.fits]),
@@ -360,14 +366,31 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
+/// A smaller batch, unless a change that is enough computes no more, keeps the loss that fewer samples change, or takes the batch
+/// itself in parts.
+fn smaller_batch<'a>(
+    changes: &[PlannedChange<'_>],
+    is_free: bool,
+    is_enough: bool,
+    report: &'a Report,
+) -> Option<&'a SmallerBatch> {
+    let takes_parts = |change: &PlannedChange<'_>| matches!(change.recommendation.finding, Finding::LargeDimension(_));
+    let is_needless = |batch: &SmallerBatch| is_enough && (batch.is_mixed || changes.first().is_some_and(takes_parts));
+    report.smaller_batch().filter(|batch| !is_free && !is_needless(batch))
+}
+
 /// The remedies of the causes that are at least half as large as the largest: to shrink others hardly matters. A smaller
-/// batch comes first, unless `is_free`: then a change that is enough computes no more. It alone is told where changes are
-/// enough.
-fn remedies(causes: &[PeakCause], is_free: bool, is_enough: bool, report: &Report) -> Vec<Cow<'static, str>> {
+/// batch comes first, and alone where changes are enough.
+fn remedies(
+    causes: &[PeakCause],
+    smaller: Option<&SmallerBatch>,
+    is_enough: bool,
+    report: &Report,
+) -> Vec<Cow<'static, str>> {
     /// Savings above the program's memory divided by this are much.
     const MUCH: u64 = 4;
 
-    let smaller = report.smaller_batch().filter(|_| !is_free).map(|batch| Cow::Owned(remedies::smaller_batch(batch)));
+    let smaller = smaller.map(|batch| Cow::Owned(remedies::smaller_batch(batch)));
     // More devices are the last resort, which a change says with its code.
     let is_divided = report.advice().iter().any(|one| one.change == Change::Shard);
     let freed = report.advice().iter().filter_map(|one| one.saving.bytes()).fold(0, u64::saturating_add);
