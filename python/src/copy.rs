@@ -1,11 +1,6 @@
 //! `Copy`: a copy between two layouts.
 
-use crate::{
-    recommendation::PyRecommendation,
-    row::PySourceLine,
-    shape::PyShape,
-    travel::{Reduced, reduced},
-};
+use crate::{recommendation::PyRecommendation, row::PySourceLine, shape::PyShape};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use tilewise_audit::{CopyReason, CopyRow};
@@ -82,9 +77,5 @@ impl PyCopy {
 impl PyCopy {
     fn __repr__(&self) -> String {
         format!("<Copy {}: {} to {}>", self.instruction, self.from_shape, self.to_shape)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }

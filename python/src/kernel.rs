@@ -5,7 +5,6 @@ use crate::{
     row::PySourceLine,
     shape::PyShape,
     tpu::generation,
-    travel::{Reduced, reduced},
     typed::{Access, ForcedBy, Remedies, Side, Typed},
     whole::whole,
 };
@@ -209,10 +208,6 @@ impl PyKernelArray {
     fn __repr__(&self) -> String {
         format!("<KernelArray {} {}: {}, {} bytes copied>", self.side.0, self.index, self.shape, self.copied_bytes)
     }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
-    }
 }
 
 #[pymethods]
@@ -220,20 +215,12 @@ impl PyBoundaryChange {
     fn __repr__(&self) -> String {
         format!("<BoundaryChange {} {}: {} to {}>", self.opcode, self.instruction, self.from_shape, self.to_shape)
     }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
-    }
 }
 
 #[pymethods]
 impl PyRemedy {
     fn __repr__(&self) -> String {
         format!("<Remedy {}: {}>", self.kind.0, self.sentence)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }
 
@@ -264,10 +251,6 @@ impl PyKernelUse {
         let words = |bytes: Option<u64>| bytes.map_or_else(|| "?".to_owned(), |bytes| bytes.to_string());
         let (used, limit) = (words(self.used_bytes), words(self.limit_bytes));
         format!("<KernelUse {}: {used} of {limit} bytes of VMEM>", self.instruction)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }
 

@@ -20,6 +20,7 @@ mod index;
 mod integers;
 mod kernel;
 mod layout;
+mod lock;
 mod predict;
 mod program_shape;
 mod recommendation;
@@ -40,7 +41,9 @@ mod slices;
 mod space;
 mod steps;
 mod table;
+mod tabular;
 mod threads;
+mod time;
 mod together;
 mod tpu;
 mod travel;
@@ -59,7 +62,7 @@ mod _tilewise {
         audit::audit_text,
         buffer::PyBuffer,
         command_line::{asks_compiler, run},
-        comparison::{compare_programs, compare_reports, compared_program, comparison_words, lock_text, read_lock},
+        comparison::{PyChange, PyComparedProgram, PyComparison, PyOwner},
         copy::PyCopy,
         drawing::{PyDrawing, draw, frontier},
         element_type::PyElementType,
@@ -70,13 +73,14 @@ mod _tilewise {
             kernel_table,
         },
         layout::{PyLayout, layout_in},
+        lock::{compare_programs, compare_reports, compared_program, comparison_words, lock_text, read_lock},
         predict::{free_reshapes, predict},
         program_shape::PyProgramShape,
         recommendation::{PyMadeBatch, PyRecommendation},
         relation::PyRelation,
         relayout::{relayout, tile, untile},
-        report::{PyReport, floor_of, plot, quoting, set_origin, time_of, work_of},
-        restore::restore,
+        report::{PyReport, floor_of, plot, quoting, set_origin, work_of},
+        restore::{fields_of, restore},
         row::{PyRow, PySourceLine},
         screen::{PyCause, PyHeadline, PyPlannedChange},
         shape::PyShape,
@@ -85,7 +89,9 @@ mod _tilewise {
         space::{PyPeakBuffer, PySpaceTotal},
         steps::{PyStep, PySteps, steps_of},
         table::PyTable,
-        together::sum_together,
+        tabular::PyTabular,
+        time::{PyTime, PyTimeGroup, PyTimeRow},
+        together::{PyAlternative, PyLoadedProgram, PyPageArrays, PyResidentArray, PyTogether, sum_together},
         tpu::{generation_name, hbm_bytes, machine_name, rates},
         warning::PyReportWarning,
     };

@@ -3,7 +3,6 @@
 use crate::{
     row::PySourceLine,
     shape::PyShape,
-    travel::{Reduced, reduced},
     typed::{Change, Target, Typed},
 };
 use pyo3::prelude::*;
@@ -102,10 +101,6 @@ impl PyRecommendation {
         let frees = self.peak_bytes_saved.map(|bytes| format!(", frees {bytes} bytes")).unwrap_or_default();
         format!("<Recommendation {}: {}{frees}>", self.kind.0, self.sentence)
     }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
-    }
 }
 
 /// A batch that a step makes itself, by the arguments that `microbatch` takes.
@@ -136,9 +131,5 @@ impl PyMadeBatch {
 impl PyMadeBatch {
     fn __repr__(&self) -> String {
         format!("<MadeBatch {} at {} in {} parts>", self.size, self.made_at, self.parts)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::{
     errors::Result,
-    travel::{Reduced, reduced},
     typed::{Relations, Tuple, Typed},
 };
 use pyo3::{exceptions::PyValueError, prelude::*};
@@ -94,9 +93,5 @@ impl PyRelation {
             None => format!("<Relation {}>", self.kind.0),
             Some(reason) => format!("<Relation none: {reason}>"),
         }
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }

@@ -3,6 +3,7 @@
 use crate::{
     buffer::PyBuffer,
     builtins::in_python,
+    comparison::PyComparison,
     copy::PyCopy,
     drawing::{MemoryRequest, PyDrawing},
     errors::Result,
@@ -11,8 +12,9 @@ use crate::{
     screen::{PyCause, PyHeadline, PyPlannedChange},
     space::PySpaceTotal,
     table::{Column, Columns, PyTable, Tabular},
+    time::PyTime,
     travel::{Reduced, native, not_held},
-    typed::{self, Items, Typed},
+    typed::Items,
     warning::PyReportWarning,
     whole::whole,
 };
@@ -26,7 +28,7 @@ use tilewise::tpu::Generation;
 use tilewise_audit::{BufferRow, Machine, Report};
 use tilewise_cli::Sources;
 use tilewise_hlo::Module;
-use tilewise_report::{AuditOutput, Headline, Quotes, ReportView, WriteText, notebook};
+use tilewise_report::{Allowed, AuditOutput, Comparison, Headline, Quotes, ReportView, WriteText, notebook};
 
 /// Sets the function that a report is of, for its `check`.
 #[pyfunction]
@@ -82,21 +84,6 @@ pub(crate) fn floor_of(py: Python<'_>, report: &Bound<'_, PyReport>) -> Option<f
     py.detach(|| audited.report.floor_seconds().ok())
 }
 
-/// The time of a report's program, as JSON and in words; `None` without cycle counts in its text. `Report.time` calls
-/// it.
-#[pyfunction]
-pub(crate) fn time_of(py: Python<'_>, report: &Bound<'_, PyReport>) -> PyResult<Option<(String, String)>> {
-    let audited = report.get().audited.clone();
-    py.detach(|| {
-        let view =
-            ReportView { report: &audited.report, source: &audited.report.source, most_buffers: None, quotes: None };
-        let Some(time) = view.time() else { return Ok(None) };
-        let of_time = AuditOutput { of_time: true, ..(*audited).clone() };
-        let json = serde_json::to_string(&time).map_err(not_held)?;
-        Ok(Some((json, of_time.to_text(100).trim_end().to_owned())))
-    })
-}
-
 /// The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.
 ///
 /// Returned by `audit`. `str` is the report that the command line prints. As a `Table`, it has one row for each buffer;
@@ -140,6 +127,11 @@ impl PyReport {
 
     pub(crate) fn report(&self) -> &Report {
         &self.audited.report
+    }
+
+    /// The differences between this report and another, with its advice if it is worse.
+    pub(crate) fn compared(&self, py: Python<'_>, after: &Self, allowed: Allowed) -> Comparison {
+        py.detach(|| Comparison::of_reports(self.report(), after.report(), allowed).advised(after.report()))
     }
 
     /// The inputs of the report: text, source, TPU, limit, and another machine than a TPU.
@@ -281,8 +273,16 @@ impl PyReport {
     ///     >>> print(audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").time)
     ///     None
     #[getter]
-    fn time<'py>(slf: &Bound<'py, Self>) -> PyResult<Typed<Bound<'py, PyAny>, typed::Time>> {
-        slf.py().import("tilewise._audit.time")?.call_method1("time", (slf,)).map(Typed::new)
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTime>>> {
+        let AuditOutput { report, .. } = &*self.audited;
+        let written = py.detach(|| {
+            let view = ReportView { report, source: &report.source, most_buffers: None, quotes: None };
+            let Some(time) = view.time() else { return Ok(None) };
+            let of_time = AuditOutput { of_time: true, ..(*self.audited).clone() };
+            let json = serde_json::to_string(&time).map_err(not_held)?;
+            Ok::<_, PyErr>(Some((json, of_time.to_text(100).trim_end().to_owned())))
+        })?;
+        written.map(|written| PyTime::of(py, written)).transpose()
     }
 
     /// Why there is no `time`; `None` where there is one.
@@ -421,9 +421,9 @@ impl PyReport {
     ///     [('layout', '{1,0:T(8,128)}', '{0,1:T(8,128)}')]
     ///     >>> bool(before.diff(before))
     ///     False
-    #[pyo3(signature = (other, /) -> "Comparison", text_signature = "($self, other, /)")]
-    fn diff<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("tilewise._audit.comparison")?.call_method1("compare", (slf, other))
+    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    fn diff<'py>(&self, py: Python<'py>, other: &Bound<'py, Self>) -> PyResult<Bound<'py, PyComparison>> {
+        PyComparison::of(py, self.compared(py, other.get(), Allowed::default()))
     }
 
     /// Apply the advice that can be applied from outside, one after the other, and ask the compiler what each frees.

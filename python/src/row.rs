@@ -1,6 +1,5 @@
 //! `Row`, which `Buffer` and `Allocation` extend, and `SourceLine`.
 
-use crate::travel::{Reduced, reduced};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -125,9 +124,5 @@ impl PySourceLine {
 
     fn __repr__(&self) -> String {
         format!("<SourceLine {}:{}>", self.file, self.line)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }

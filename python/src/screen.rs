@@ -1,9 +1,6 @@
 //! The summary of a program or a message: `Headline`, `Cause`, `PlannedChange`.
 
-use crate::{
-    row::PySourceLine,
-    travel::{Reduced, reduced},
-};
+use crate::row::PySourceLine;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
@@ -52,10 +49,6 @@ impl PyHeadline {
 
     fn __repr__(&self) -> String {
         format!("<Headline {}: {}>", self.verdict, self.sentence)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }
 
@@ -132,10 +125,6 @@ impl PyCause {
     fn __repr__(&self) -> String {
         format!("<Cause {}: {} bytes, {}>", self.kind, self.bytes, self.sentence)
     }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
-    }
 }
 
 /// A change, and the need after it: one of `Report.changes`, which are in the order in which to try them, or of
@@ -203,9 +192,5 @@ impl PyPlannedChange {
 
     fn __repr__(&self) -> String {
         format!("<PlannedChange {}: {}>", self.kind, self.r#do)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }

@@ -1,10 +1,6 @@
 //! `SpaceTotal`, the buffers of one memory space and its peak, and `PeakBuffer`, arrays alive at the peak.
 
-use crate::{
-    row::PySourceLine,
-    shape::PyShape,
-    travel::{Reduced, reduced},
-};
+use crate::{row::PySourceLine, shape::PyShape};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use tilewise_audit::{PeakRow, SpacePeak, SpaceTotal};
@@ -86,10 +82,6 @@ impl PySpaceTotal {
         let Self { memory_space_name: name, padding_bytes, physical_bytes, .. } = self;
         format!("<SpaceTotal {name}: {padding_bytes} of {physical_bytes} bytes are padding>")
     }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
-    }
 }
 
 /// Equal arrays of one line that are alive at the peak. Sizes are in bytes, of all of them together.
@@ -155,9 +147,5 @@ impl PyPeakBuffer {
 impl PyPeakBuffer {
     fn __repr__(&self) -> String {
         format!("<PeakBuffer {} {}: {} bytes>", self.instruction, self.shape, self.bytes)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }

@@ -1,6 +1,5 @@
 //! `ReportWarning`.
 
-use crate::travel::{Reduced, reduced};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use tilewise_audit::ReportWarning;
@@ -36,9 +35,5 @@ impl PyReportWarning {
 
     fn __repr__(&self) -> String {
         format!("<ReportWarning {}: {}>", self.kind, self.message)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }

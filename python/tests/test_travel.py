@@ -28,13 +28,17 @@ ENTRY main {
 }"""
 
 
+SERVER = Path(__file__).parents[2] / "examples/server/undonated.v6e.hlo.gz"
 KERNEL = Path(__file__).parents[2] / "testing/programs/pallas_kernel.v5e.hlo"
 
 
 def values(program: Path, message: str) -> dict[str, Any]:
     report, explained = tw.audit(program, tpu="v5e"), tw.explain(message)
     shape = tw.Shape(TEXT)
-    peak = report.peak_source
+    time, peak = report.time, report.peak_source
+    difference = tw.audit(TEXT.join(("x = ", " parameter(0)"))).diff(report)
+    together = tw.audit_together([SERVER], tpu="v6e")
+    assert time is not None
     assert peak is not None
     return {
         "Report": report,
@@ -57,6 +61,17 @@ def values(program: Path, message: str) -> dict[str, Any]:
         "Explanation": explained,
         "Allocation": explained.allocations[0],
         "ReportWarning": tw.audit("x = b16[3] parameter(0)").warnings[0],
+        "Time": time,
+        "TimeRow": time.rows[0],
+        "TimeGroup": time.kinds[0],
+        "Comparison": difference,
+        "Change": difference.changes[0],
+        "Owner": difference.added[0],
+        "Together": together,
+        "LoadedProgram": together.programs[0],
+        "ResidentArray": together.residents[0],
+        "PageArrays": together.pages,
+        "Alternative": together.options[0],
         "Shape": shape,
         "Layout": shape.layout,
         "ProgramShape": tw.ProgramShape("(x: f32[2]{0:S(1)}) -> f32[3]"),
@@ -77,6 +92,8 @@ def test_values_travel(program: Path, message: str) -> None:
             assert type(other) is type(value), name
         assert value != object(), name
         assert all(value != other for key, other in ours.items() if key != name), name
+    program_of = ours["Comparison"].after
+    assert pickle.loads(pickle.dumps(program_of)) == program_of
     assert pickle.loads(pickle.dumps(ours["Drawing"])).to_svg() == ours["Drawing"].to_svg()
     assert str(pickle.loads(pickle.dumps(ours["Report"]))) == str(ours["Report"])
 

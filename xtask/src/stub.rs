@@ -18,10 +18,9 @@ from typing import Any, Literal, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self
 
 from tilewise._fit.advice import AdviceCheck
-from tilewise._audit.comparison import Comparison
-from tilewise._audit.time import Time
 from tilewise._base.types import ArrayLike, BytesLike, DtypeLike, HasShape, Integers, Notation, ShapeLike, SupportsDLPack, Tpu
 
 _Out = TypeVar(\"_Out\", bound=SupportsDLPack)

@@ -7,10 +7,8 @@ from typing import Any, Final, Literal, SupportsFloat, SupportsIndex, TypeVar, f
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import disjoint_base
+from typing_extensions import Self, disjoint_base
 
-from tilewise._audit.comparison import Comparison
-from tilewise._audit.time import Time
 from tilewise._base.types import (
     ArrayLike,
     BytesLike,
@@ -30,9 +28,13 @@ __all__ = [
     "CHECKED_WITH",
     "TPU_GENERATIONS",
     "Allocation",
+    "Alternative",
     "BoundaryChange",
     "Buffer",
     "Cause",
+    "Change",
+    "ComparedProgram",
+    "Comparison",
     "Copy",
     "Drawing",
     "ElementType",
@@ -41,7 +43,10 @@ __all__ = [
     "KernelArray",
     "KernelUse",
     "Layout",
+    "LoadedProgram",
     "MadeBatch",
+    "Owner",
+    "PageArrays",
     "PeakBuffer",
     "PlannedChange",
     "ProgramShape",
@@ -50,6 +55,7 @@ __all__ = [
     "Remedy",
     "Report",
     "ReportWarning",
+    "ResidentArray",
     "Row",
     "Shape",
     "SourceLine",
@@ -57,6 +63,11 @@ __all__ = [
     "Step",
     "Steps",
     "Table",
+    "Tabular",
+    "Time",
+    "TimeGroup",
+    "TimeRow",
+    "Together",
     "__version__",
     "asks_compiler",
     "audit_text",
@@ -69,6 +80,7 @@ __all__ = [
     "draw",
     "equation_json",
     "explain_text",
+    "fields_of",
     "floor_of",
     "free_reshapes",
     "frontier",
@@ -95,7 +107,6 @@ __all__ = [
     "steps_of",
     "sum_together",
     "tile",
-    "time_of",
     "untile",
     "work_of",
 ]
@@ -150,6 +161,53 @@ class Allocation(Row):
     def shape_text(self, /) -> str | None:
         """
         The shape, as printed; `None` without one.
+        """
+
+@final
+class Alternative:
+    """
+    A change of the set. `str` gives it in words.
+
+    Examples:
+        >>> server.options[0].kind, server.options[0].freed_bytes
+        ('donate', 4194304)
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def freed_bytes(self, /) -> int:
+        """
+        The bytes that the set saves.
+        """
+    @property
+    def is_bound(self, /) -> bool:
+        """
+        Whether it may be less.
+        """
+    @property
+    def kind(self, /) -> Literal["donate", "drop", "narrow", "layout"]:
+        """
+        `'donate'` arrays that it returns again, `'drop'` a program, `'narrow'` pages to int8, or pages in a `'layout'`
+        without padding.
+        """
+    @property
+    def pages(self, /) -> int | None:
+        """
+        How many pages fit then.
+        """
+    @property
+    def program(self, /) -> str | None:
+        """
+        The program that it is about.
+        """
+    @property
+    def sentence(self, /) -> str:
+        """
+        The change in words.
         """
 
 @final
@@ -345,6 +403,264 @@ class Cause:
     def source(self, /) -> SourceLine | None:
         """
         The line that makes the largest array.
+        """
+
+@final
+class Change:
+    """
+    One difference between two programs.
+
+    Examples:
+        >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+        >>> after = audit("x = f32[50000,12]{1,0:T(8,128)} parameter(0)")
+        >>> before.diff(after).changes[0]
+        <Change total: 409600000 to 51200000, better>
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def after(self, /) -> Any:
+        """
+        The value after; `None` if the second program doesn't have it.
+        """
+    @property
+    def before(self, /) -> Any:
+        """
+        The value before: bytes, a count, whether, a layout, settings, or the estimated seconds of a run; `None` if the
+        first program doesn't have it.
+        """
+    @property
+    def file(self, /) -> str | None:
+        """
+        The file that the owner is written in.
+        """
+    @property
+    def line(self, /) -> int | None:
+        """
+        The line there, from 1.
+        """
+    @property
+    def owner(self, /) -> str | None:
+        """
+        Whose it is, and its shape; `None` for the whole program.
+        """
+    @property
+    def verdict(self, /) -> Literal["same", "better", "worse", "changed", "other compiler"]:
+        """
+        Whether that is `'better'`, `'worse'` or only `'changed'`.
+        """
+    @property
+    def what(self, /) -> str:
+        """
+        `'total'`, `'argument'`, `'output'`, `'alias'`, `'constant'`, `'temporary'`, `'padding'`, `'limit'`, `'copies'`,
+        the opcode of a collective, `'kernel_copies'`, `'vmem'` and other memories, `'recomputed'`, `'fits'`, `'time'`,
+        `'owner'`, `'layout'` or `'settings'`.
+        """
+
+@final
+class ComparedProgram:
+    """
+    One of two programs that are compared; sizes are in bytes, on one device.
+
+    Examples:
+        >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+        >>> report.diff(report).before
+        <ComparedProgram text: 409600000 bytes>
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def alias_bytes(self, /) -> int:
+        """
+        Bytes of the results that lie in donated arguments.
+        """
+    @property
+    def argument_bytes(self, /) -> int:
+        """
+        Bytes of its arguments.
+        """
+    @property
+    def constant_bytes(self, /) -> int:
+        """
+        Bytes of its constants.
+        """
+    @property
+    def estimate_seconds(self, /) -> float | None:
+        """
+        How long a run takes, estimated from the compiler's own cycle counts, not measured; `None` where its text has none.
+        """
+    @property
+    def hbm_limit(self, /) -> int | None:
+        """
+        The memory that it has to fit, if known.
+        """
+    @property
+    def output_bytes(self, /) -> int:
+        """
+        Bytes of its results.
+        """
+    @property
+    def owners(self, /) -> tuple[Owner, ...]:
+        """
+        The buffers alive at the peak, the largest first.
+        """
+    @property
+    def peak_bytes(self, /) -> int:
+        """
+        Their sum; results that lie in donated arguments count once.
+        """
+    @property
+    def peak_padding_bytes(self, /) -> int:
+        """
+        Padding of all that is alive at the peak.
+        """
+    @property
+    def recomputed(self, /) -> int:
+        """
+        How many instructions the compiler computes twice to save memory.
+        """
+    @property
+    def settings(self, /) -> Mapping[str, Any]:
+        """
+        The arguments of its factory.
+        """
+    @property
+    def source(self, /) -> str:
+        """
+        Where its text came from; empty if a lock has it.
+        """
+    @property
+    def temporary_bytes(self, /) -> int:
+        """
+        Bytes of its temporaries.
+        """
+    @property
+    def topology(self, /) -> str | None:
+        """
+        The slice that it is for.
+        """
+    @property
+    def tpu(self, /) -> str | None:
+        """
+        The TPU generation that it is for.
+        """
+
+@final
+class Comparison(Tabular):
+    """
+    The differences between two programs; false if there are none. `str` lists them.
+
+    Returned by `Report.diff` and `check_fix`. Two buffers are the same if the framework's name of their operation, their
+    opcode, shape and memory space are: compilers number instructions anew, and a comment moves all lines. As a table, it
+    has a row for each change.
+
+    Examples:
+        >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+        >>> after = audit("x = f32[50000,12]{1,0:T(8,128)} parameter(0)")
+        >>> difference = before.diff(after)
+        >>> [(owner.bytes, owner.shape) for owner in (*difference.removed, *difference.added)]
+        [(204800000, 'f32[400000,12]{1,0:T(8,128)}'), (25600000, 'f32[50000,12]{1,0:T(8,128)}')]
+    """
+    def __bool__(self, /) -> bool: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    def _rows(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def added(self, /) -> tuple[Owner, ...]:
+        """
+        The buffers that only the second program has, the largest first.
+        """
+    @property
+    def advice(self, /) -> str | None:
+        """
+        The first change to try, if it is worse.
+        """
+    @property
+    def after(self, /) -> ComparedProgram:
+        """
+        The second program.
+        """
+    @property
+    def before(self, /) -> ComparedProgram:
+        """
+        The first program.
+        """
+    @property
+    def changes(self, /) -> tuple[Change, ...]:
+        """
+        The differences: the program's numbers, its owners, its copies; the largest difference first.
+        """
+    @staticmethod
+    def from_json(text: str, /) -> Comparison:
+        """
+        Read the JSON that `to_json` wrote.
+
+        Raises:
+            ValueError: the text isn't such JSON.
+
+        Examples:
+            >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+            >>> bool(Comparison.from_json(report.diff(report).to_json()))
+            False
+        """
+    @property
+    def headline(self, /) -> str:
+        """
+        The totals and their difference, in words.
+        """
+    @property
+    def peak_bytes_saved(self, /) -> int:
+        """
+        By how much the program's bytes fall; negative if they rise.
+        """
+    @property
+    def program(self, /) -> str:
+        """
+        The program's name, without the `jit_` of its framework.
+        """
+    @property
+    def removed(self, /) -> tuple[Owner, ...]:
+        """
+        The buffers that only the first program has, the largest first.
+        """
+    @property
+    def text(self, /) -> str:
+        """
+        All of it, as the JSON that `tilewise audit --against` prints.
+        """
+    def to_json(self, /) -> str:
+        """
+        All of it as JSON, which `from_json` reads.
+
+        Examples:
+            >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+            >>> report.diff(report).to_json()[:11]
+            '{"schema":1'
+        """
+    def to_markdown(self, /) -> str:
+        """
+        Markdown for a pull request: a table, and below it the largest buffers that are new.
+
+        Examples:
+            >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+            >>> print(report.diff(report).to_markdown().splitlines()[0])
+            | program | total before | after | left | verdict |
+        """
+    @property
+    def verdict(self, /) -> Literal["same", "better", "worse", "changed", "other compiler"]:
+        """
+        `'same'`, `'better'`, `'worse'`, or `'other compiler'`, whose plan isn't comparable. Worse is: a larger total, or
+        more bytes of copies or collectives, by more than 1 % and a MiB; more that the compiler recomputes; or that it no
+        longer fits.
         """
 
 @final
@@ -1149,6 +1465,96 @@ class Layout:
         """
 
 @final
+class LoadedProgram:
+    """
+    The memory that a program adds to its set; sizes are in bytes, on one device.
+
+    Examples:
+        >>> server.programs[0]
+        <LoadedProgram tanh: frees 8388608 bytes>
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def alias_bytes(self, /) -> int:
+        """
+        Bytes of the results that lie in donated arguments, likewise.
+        """
+    @property
+    def argument_bytes(self, /) -> int:
+        """
+        Bytes of its arguments, as `memory_analysis()` has them.
+        """
+    @property
+    def bytes_per_page(self, /) -> int:
+        """
+        By how much its temporaries and results grow with a page of the cache.
+        """
+    @property
+    def call_bytes(self, /) -> int:
+        """
+        Inputs and new results that a call of it holds beside the resident arrays.
+        """
+    @property
+    def code_bytes(self, /) -> int | None:
+        """
+        Its code; `None` where it is known from its text alone.
+        """
+    @property
+    def constant_bytes(self, /) -> int:
+        """
+        Its constants.
+        """
+    @property
+    def costs_pages(self, /) -> int | None:
+        """
+        How many pages more fit without it; `None` without pages, a limit or other programs.
+        """
+    @property
+    def decides(self, /) -> bool:
+        """
+        Whether its temporaries, inputs and new results together are the largest.
+        """
+    @property
+    def fragmentation_bytes(self, /) -> int:
+        """
+        The bytes of its temporaries that are unused at its peak.
+        """
+    @property
+    def freed_bytes(self, /) -> int:
+        """
+        The bytes that the set saves without it.
+        """
+    @property
+    def module(self, /) -> str:
+        """
+        The module's name.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        Its name in the set.
+        """
+    @property
+    def output_bytes(self, /) -> int:
+        """
+        Bytes of its results, likewise.
+        """
+    @property
+    def temporary_bytes(self, /) -> int:
+        """
+        Bytes of its temporaries, likewise.
+        """
+    @property
+    def undonated_bytes(self, /) -> int:
+        """
+        New results that could take the place of arrays it is given.
+        """
+
+@final
 class MadeBatch:
     """
     A batch that a step makes itself, by the arguments that `microbatch` takes.
@@ -1181,6 +1587,122 @@ class MadeBatch:
     def size(self, /) -> int:
         """
         Samples.
+        """
+
+@final
+class Owner:
+    """
+    A buffer that takes memory in a program, such as at its peak. `str` gives its line and its shape.
+
+    Examples:
+        >>> str(Owner("src/model.py", 12, "dot", "f32[8,128]{1,0:T(8,128)}", 4096))
+        'model.py:12 f32[8,128]'
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(
+        cls,
+        /,
+        file: str | None,
+        line: SupportsIndex | None,
+        op: str,
+        shape: str,
+        bytes: SupportsIndex,
+        padding_bytes: SupportsIndex = 0,
+    ) -> Owner: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def bytes(self, /) -> int:
+        """
+        Its size, padding included.
+        """
+    @property
+    def file(self, /) -> str | None:
+        """
+        The file that it is written in; `None` if the program does not say.
+        """
+    @property
+    def line(self, /) -> int | None:
+        """
+        The line there, from 1.
+        """
+    @property
+    def op(self, /) -> str:
+        """
+        Its name, as JAX gives it.
+        """
+    @property
+    def padding_bytes(self, /) -> int:
+        """
+        The padding in it.
+        """
+    @property
+    def shape(self, /) -> str:
+        """
+        Its shape and layout.
+        """
+
+@final
+class PageArrays:
+    """
+    The pages of a set's cache.
+
+    Examples:
+        >>> print(server.pages)
+        None
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def arrays(self, /) -> int:
+        """
+        How many arrays there are, such as one a layer.
+        """
+    @property
+    def count(self, /) -> int:
+        """
+        How many pages the programs were compiled for.
+        """
+    @property
+    def decided_by(self, /) -> str | None:
+        """
+        The program that then holds the most beside the resident arrays.
+        """
+    @property
+    def dimension(self, /) -> int:
+        """
+        Which of its dimensions counts pages.
+        """
+    @property
+    def fitting(self, /) -> int | None:
+        """
+        How many pages fit; `None` without a limit.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The name of the first.
+        """
+    @property
+    def page_bytes(self, /) -> int:
+        """
+        The bytes of a page in all arrays.
+        """
+    @property
+    def page_padding_bytes(self, /) -> int:
+        """
+        The padding in them.
+        """
+    @property
+    def shape(self, /) -> str:
+        """
+        The shape of the first.
         """
 
 @final
@@ -2017,6 +2539,61 @@ class ReportWarning:
     def message(self, /) -> str:
         """
         The warning, as a sentence.
+        """
+
+@final
+class ResidentArray:
+    """
+    An array that is held whichever program runs.
+
+    Examples:
+        >>> server.residents[0]
+        <ResidentArray : f32[1024,1024]{1,0:T(8,128)} in 4194304 bytes>
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def bytes(self, /) -> int:
+        """
+        Its size.
+        """
+    @property
+    def donated_to(self, /) -> tuple[str, ...]:
+        """
+        Those of them that it is donated to.
+        """
+    @property
+    def is_laid_out_otherwise(self, /) -> bool:
+        """
+        Whether other programs have it in another layout: it is held in each.
+        """
+    @property
+    def is_pages(self, /) -> bool:
+        """
+        Whether it is a part of the cache.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The argument's name, such as `params['w']`.
+        """
+    @property
+    def padding_bytes(self, /) -> int:
+        """
+        The padding in it.
+        """
+    @property
+    def programs(self, /) -> tuple[str, ...]:
+        """
+        Names of the programs that have it.
+        """
+    @property
+    def shape(self, /) -> str:
+        """
+        Its shape and layout.
         """
 
 @disjoint_base
@@ -3450,6 +4027,392 @@ class Table:
             185600000
         """
 
+class Tabular:
+    """
+    The base class of results that are tables; `_rows` has a dict for each row.
+    """
+    def __arrow_c_stream__(self, /, requested_schema: object | None = None) -> object:
+        """
+        The table, for any reader of Arrow, where pyarrow is installed.
+        """
+    def __new__(cls, /, *_arguments: Any, **_named: Any) -> Self:
+        """
+        Classes that are written in Python have arguments of their own.
+        """
+    def _repr_html_(self, /) -> str:
+        """
+        For notebooks: the text, as wide as it is, and no higher than a screen.
+        """
+    def to_dict(self, /) -> dict[str, list[Any]]:
+        """
+        The table, by column.
+        """
+    def to_pandas(self, /) -> Any:
+        """
+        The table, as a `pandas.DataFrame`.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+    def to_polars(self, /) -> Any:
+        """
+        The table, as a `polars.DataFrame`.
+
+        Raises:
+            ImportError: Polars is not installed.
+        """
+
+@final
+class Time(Tabular):
+    """
+    The time of a run, by instruction: the compiler's own estimate, not a measurement. `str` is a table of it.
+
+    Returned by `Report.time`. As a table, it has a row for each instruction that takes time. docs/time.md says how far
+    off the figures are.
+
+    Examples:
+        >>> import pathlib
+        >>> time = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time
+        >>> time
+        <Time: at least 0.00086 s a run, estimated, not measured>
+        >>> time.is_at_least, [each.name for each in time.unpriced]
+        (True, ['gather_scatter_sort'])
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    def _rows(self, /) -> list[dict[str, Any]]: ...
+    @property
+    def bound_share(self, /) -> float:
+        """
+        The part of the estimate that is only a lower bound, 0 … 1.
+        """
+    @property
+    def compiler_seconds(self, /) -> float:
+        """
+        The compiler's cycles at the core's clock.
+        """
+    @property
+    def cores(self, /) -> int | None:
+        """
+        The cores that it is compiled for, of a chip whose two cores can be one device (v4, v5p); else `None`.
+        """
+    @property
+    def cycles(self, /) -> int:
+        """
+        The compiler's cycles of a run, loops times their trips.
+        """
+    @property
+    def estimate_seconds(self, /) -> float:
+        """
+        How long a run takes: the compiler's figure, corrected where it charges narrow types like 4-byte ones.
+        """
+    @property
+    def floor_seconds(self, /) -> float:
+        """
+        The estimate with every operation at the memory's full rate or at the peak of the matrix unit.
+        """
+    @staticmethod
+    def from_json(text: str, /) -> Time:
+        """
+        Read the JSON that `to_json` wrote.
+
+        Raises:
+            ValueError: the text isn't such JSON.
+
+        Examples:
+            >>> import pathlib
+            >>> time = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time
+            >>> Time.from_json(time.to_json()) == time
+            True
+        """
+    @property
+    def is_at_least(self, /) -> bool:
+        """
+        Whether a run takes longer: operations without cycle counts, or a loop of unknown trip count, are in it.
+        """
+    @property
+    def kinds(self, /) -> tuple[TimeGroup, ...]:
+        """
+        The time by kind of operation, the longest first.
+        """
+    @property
+    def lines(self, /) -> tuple[TimeGroup, ...]:
+        """
+        The time by line of the program, the longest first.
+        """
+    @property
+    def modules(self, /) -> tuple[TimeGroup, ...]:
+        """
+        The time by module of the network, the longest first.
+        """
+    @property
+    def padding_seconds(self, /) -> float:
+        """
+        The time of padding in the operations that memory bounds.
+        """
+    @property
+    def rows(self, /) -> tuple[TimeRow, ...]:
+        """
+        Every instruction that takes time, the longest first.
+        """
+    @property
+    def text(self, /) -> str:
+        """
+        All of it, as the `time` of the command line's JSON.
+        """
+    def to_json(self, /) -> str:
+        """
+        All of it as JSON, which `from_json` reads.
+
+        Examples:
+            >>> import pathlib
+            >>> audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time.to_json()[:11]
+            '{"schema":1'
+        """
+    @property
+    def unpriced(self, /) -> tuple[TimeGroup, ...]:
+        """
+        The operations without cycle counts, by kind, with their time in the estimate.
+        """
+    @property
+    def words(self, /) -> str:
+        """
+        The table that `tilewise audit --time` prints.
+        """
+
+@final
+class TimeGroup:
+    """
+    The time of operations that have something in common.
+
+    Examples:
+        >>> import pathlib
+        >>> group = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time.unpriced[0]
+        >>> group.name, group.seconds == group.bound_seconds
+        ('gather_scatter_sort', True)
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def bound_seconds(self, /) -> float:
+        """
+        The part of it that is only a lower bound.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The common kind, line (`model.py:439`) or module of the network; empty without one.
+        """
+    @property
+    def operations(self, /) -> int:
+        """
+        How many.
+        """
+    @property
+    def seconds(self, /) -> float:
+        """
+        How long they take.
+        """
+
+@final
+class TimeRow:
+    """
+    An instruction's time. All executions together, in seconds.
+
+    Examples:
+        >>> import pathlib
+        >>> row = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time.rows[0]
+        >>> row.instruction, row.basis, row.roof
+        ('fusion.6', 'cycles', 'memory')
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def basis(self, /) -> str:
+        """
+        `'cycles'` (the compiler's), `'bound'` (bytes and operations at full rate: a lower bound), `'unknown'` (likewise,
+        where the compiler marks its cycles as unknown) or `'wait'` (for work beside the core).
+        """
+    @property
+    def bytes(self, /) -> int:
+        """
+        The bytes that one execution reads and writes in HBM.
+        """
+    @property
+    def compiler_seconds(self, /) -> float:
+        """
+        How long by the compiler's cycles.
+        """
+    @property
+    def computation(self, /) -> str:
+        """
+        The name of its computation.
+        """
+    @property
+    def estimate_seconds(self, /) -> float:
+        """
+        How long, by the compiler's figure, corrected where it charges narrow types like 4-byte ones.
+        """
+    @property
+    def executions(self, /) -> int:
+        """
+        How often it runs.
+        """
+    @property
+    def file(self, /) -> str | None:
+        """
+        The file it is written in.
+        """
+    @property
+    def floor_seconds(self, /) -> float:
+        """
+        How long at full rates.
+        """
+    @property
+    def flops(self, /) -> int:
+        """
+        Operations of the matrix multiplications and convolutions in it, for one execution.
+        """
+    @property
+    def instruction(self, /) -> str:
+        """
+        Its name.
+        """
+    @property
+    def kind(self, /) -> str:
+        """
+        `'matmul'`, `'elementwise'`, `'copy'` and so on, as the command line's JSON has it.
+        """
+    @property
+    def line(self, /) -> int | None:
+        """
+        The line there, from 1.
+        """
+    @property
+    def op_name(self, /) -> str | None:
+        """
+        The framework's name of the operation.
+        """
+    @property
+    def padding_bytes(self, /) -> int:
+        """
+        The padding in them.
+        """
+    @property
+    def roof(self, /) -> str | None:
+        """
+        Its bound, `'memory'` or `'compute'`; `None` if unknown.
+        """
+
+@final
+class Together:
+    """
+    The memory of programs that are loaded on one device at once; it prints as text.
+
+    Examples:
+        >>> server.resident_bytes
+        4194304
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    def _repr_html_(self, /) -> str: ...
+    @property
+    def call_bytes(self, /) -> int:
+        """
+        Inputs and new results of the largest call.
+        """
+    @property
+    def code_bytes(self, /) -> int | None:
+        """
+        Code of all programs; `None` where one's isn't known.
+        """
+    @property
+    def constant_bytes(self, /) -> int:
+        """
+        Constants of all programs.
+        """
+    @property
+    def fits(self, /) -> bool | None:
+        """
+        Whether it fits; `None` without a limit, or where code decides that isn't known.
+        """
+    @property
+    def largest_temporaries(self, /) -> int:
+        """
+        Temporaries of the largest program, which the runtime reserves while it is loaded.
+        """
+    @property
+    def limit_bytes(self, /) -> int | None:
+        """
+        The HBM that there is.
+        """
+    @property
+    def machine(self, /) -> str:
+        """
+        The machine that all are compiled for, such as `tpu:v6e`.
+        """
+    @property
+    def options(self, /) -> tuple[Alternative, ...]:
+        """
+        Changes that free memory or make room for pages, the most first.
+        """
+    @property
+    def pages(self, /) -> PageArrays | None:
+        """
+        The pages of the cache; `None` if no argument is one.
+        """
+    @property
+    def programs(self, /) -> tuple[LoadedProgram, ...]:
+        """
+        The part of each program.
+        """
+    @property
+    def resident_bytes(self, /) -> int:
+        """
+        Arrays that are held whichever program runs, each once.
+        """
+    @property
+    def residents(self, /) -> tuple[ResidentArray, ...]:
+        """
+        The arrays that are held whichever program runs.
+        """
+    def to_html(self, /) -> str:
+        """
+        A page in one file: a bar of the held memory, each program beneath, and all of the printed text.
+
+        Examples:
+            >>> server.to_html()[:15]
+            '<!doctype html>'
+        """
+    def to_json(self, /) -> str:
+        """
+        All of it as JSON: the `Together` of docs/json.md.
+
+        Examples:
+            >>> import json
+            >>> json.loads(server.to_json())["machine"]
+            'tpu:v5e'
+        """
+    @property
+    def total_bytes(self, /) -> int:
+        """
+        All of it.
+        """
+
 def asks_compiler(arguments: Sequence[str]) -> bool:
     """
     Whether these arguments, the program's name first, ask a compiler.
@@ -3479,10 +4442,10 @@ def compare_programs(
     after: str,
     report: Report | None,
     *,
-    tolerance: SupportsFloat | SupportsIndex,
-    exact: bool,
-    any_compiler: bool,
-) -> str:
+    tolerance: SupportsFloat | SupportsIndex = 0.01,
+    exact: bool = False,
+    any_compiler: bool = False,
+) -> Comparison:
     """
     The differences between two programs, each as `compared_program` returns it; `report` is the second's.
     """
@@ -3490,14 +4453,14 @@ def compare_programs(
 def compare_reports(
     before: Report,
     after: Report,
-    name: str | None,
+    name: str | None = None,
     *,
-    tolerance: SupportsFloat | SupportsIndex,
-    exact: bool,
-    any_compiler: bool,
-) -> str:
+    tolerance: SupportsFloat | SupportsIndex = 0.01,
+    exact: bool = False,
+    any_compiler: bool = False,
+) -> Comparison:
     """
-    The differences between two reports, under this name or the second's. `Report.diff` calls it.
+    The differences between two reports, under this name or the second's.
     """
 
 def compared_program(report: Report, root: str | PathLike[str] | None) -> str:
@@ -3505,7 +4468,7 @@ def compared_program(report: Report, root: str | PathLike[str] | None) -> str:
     The compared facts of a program as JSON, as a lock keeps them.
     """
 
-def comparison_words(held: Sequence[str], format: str) -> str:
+def comparison_words(compared: Sequence[Comparison], format: str) -> str:
     """
     Comparisons in words: `human`, `markdown` or `github`.
     """
@@ -3530,6 +4493,11 @@ def equation_json(text: str, /) -> str:
 def explain_text(text: str, tpu: Tpu | None) -> Explanation:
     """
     Explains the out-of-memory message in a text.
+    """
+
+def fields_of(value: object) -> dict[str, Any]:
+    """
+    The fields of such a value, as JSON has them.
     """
 
 def floor_of(report: Report) -> float | None:
@@ -3777,9 +4745,9 @@ def steps_of(shape: str) -> Steps:
 
 def sum_together(
     programs: Sequence[tuple[Report, str | None, int | None]], limit: int | None, pages: str | None
-) -> tuple[str, str, str]:
+) -> Together:
     """
-    The sum of programs, each with its name and the bytes of its code: its JSON, its text and its page.
+    The memory of programs, each with its name and the bytes of its code, when all are loaded.
     """
 
 @overload
@@ -3810,12 +4778,6 @@ def tile(array: ArrayLike, layout: Layout | Shape | str, *, out: _Out, threads: 
         >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
         >>> tile(x, "{1,0:T(2,2)}").view(np.float32)[:4]
         array([0., 1., 5., 6.], dtype=float32)
-    """
-
-def time_of(report: Report) -> tuple[str, str] | None:
-    """
-    The time of a report's program, as JSON and in words; `None` without cycle counts in its text. `Report.time` calls
-    it.
     """
 
 @overload

@@ -18,8 +18,7 @@ from typing import Any, TextIO, TypeAlias
 
 from tilewise import _tilewise
 from tilewise._audit.audit import audit
-from tilewise._audit.comparison import Comparison, compare
-from tilewise._audit.together import Together, audit_together
+from tilewise._audit.together import audit_together
 from tilewise._base.files import write_whole
 from tilewise._base.limits import share_of
 from tilewise._base.types import Member
@@ -32,6 +31,7 @@ from tilewise._fit.result import Fit
 from tilewise._fit.run import DEFAULT_CACHE, fit
 from tilewise._jax.topologies import ENVIRONMENT, ONLY_COMPILES
 from tilewise._kernel.budgets import KernelBudgets, kernel_budget, suggest_blocks
+from tilewise._tilewise import Comparison, Report, Together
 
 _PREDICTED = 6
 """The most predictions of sets that are followed; after that, the search for the most pages bisects."""
@@ -309,7 +309,7 @@ def _print(compared: list[Comparison], given: argparse.Namespace, answers: Answe
     if given.format == "json":
         answers.text("\n".join(each.to_json() for each in compared))
     else:
-        answers.text(_tilewise.comparison_words([each.text for each in compared], given.format))
+        answers.text(_tilewise.comparison_words(compared, given.format))
     return max(_STATUS[each.verdict] for each in compared)
 
 
@@ -372,10 +372,10 @@ def _beside(program: str, target: Target, given: argparse.Namespace) -> Comparis
     else:
         raise ValueError(f"another libtpu compiles FILE.py:FACTORY; {program} is compiled already")
     after = target.made(program)
-    return compare(before.report, after.report, _named(after, given), **_allowed(given))
+    return _tilewise.compare_reports(before.report, after.report, _named(after, given), **_allowed(given))
 
 
-def _print_reports(reports: Sequence[_tilewise.Report], given: argparse.Namespace, answers: Answers) -> int:
+def _print_reports(reports: Sequence[Report], given: argparse.Namespace, answers: Answers) -> int:
     """The reports; exit status 1 if one doesn't fit the TPU."""
     if given.format not in ("human", "json"):
         message = f"a FILE.py:FACTORY is printed for people or as json, not as {given.format}: write its text to a file"

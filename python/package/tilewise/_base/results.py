@@ -1,16 +1,14 @@
-"""Base classes of results that are made in Python: sequences, JSON, tables, and HTML for notebooks."""
+"""Base classes of results that are made in Python: sequences, and tables that pass through JSON."""
 
 from __future__ import annotations
 
 import functools
-import html
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints, overload
 
-from tilewise._base.modules import module
-from tilewise._tilewise import Shape
+from tilewise._tilewise import Owner, Shape, Tabular
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,6 +21,8 @@ def read(kind: Any, held: Any) -> Any:
     """A value of a type from its JSON: dataclasses from objects, tuples from arrays; `TypeError` without a field."""
     if kind is Shape:
         return Shape(held)
+    if kind is Owner:
+        return Owner(**held)
     if is_dataclass(kind):
         made: Any = kind
         return made(**{name: read(hint, held[name]) for name, hint in _hints(made).items() if name in held})
@@ -49,42 +49,8 @@ class Listed(Sequence[_Element]):
         return len(self[:])
 
 
-class Tabular:
-    """A result that is a table."""
-
-    def _rows(self) -> list[dict[str, Any]]:
-        """The table, a dict for each row."""
-        shown: Any = self
-        return [asdict(row) for row in shown.rows]
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """The table, by column."""
-        rows = self._rows()
-        return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
-
-    def to_pandas(self) -> Any:
-        """The table, as a ``pandas.DataFrame``.
-
-        Raises:
-            ImportError: pandas is not installed.
-        """
-        return module("pandas").DataFrame(self._rows())
-
-    def to_polars(self) -> Any:
-        """The table, as a ``polars.DataFrame``.
-
-        Raises:
-            ImportError: Polars is not installed.
-        """
-        return module("polars").DataFrame(self._rows(), infer_schema_length=None)
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The table, for any reader of Arrow, where pyarrow is installed."""
-        return module("pyarrow").Table.from_pylist(self._rows()).__arrow_c_stream__(requested_schema)
-
-
 class Shown(Tabular):
-    """A table that passes through JSON, and shows itself in notebooks."""
+    """A table that passes through JSON."""
 
     def _held(self) -> dict[str, Any]:
         """Its parts, as JSON has them."""
@@ -94,13 +60,6 @@ class Shown(Tabular):
     @classmethod
     def _of_held(cls, held: dict[str, Any]) -> Any:
         return read(cls, held)
-
-    def _view(self, held: dict[str, Any]) -> None:
-        """Sets the fields that aren't arguments to what JSON has."""
-        kind: Any = type(self)
-        hints = _hints(kind)
-        names = [each.name for each in fields(kind) if not each.init]
-        self.__dict__.update({name: read(hints[name], held[name]) for name in names})
 
     def to_json(self) -> str:
         """All of it as JSON, which `from_json` reads."""
@@ -119,8 +78,3 @@ class Shown(Tabular):
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is not a {cls.__name__} in JSON: {error!r}") from error
         return found
-
-    def _repr_html_(self) -> str:
-        # As wide as it is, and no higher than a screen.
-        style = "font-family:monospace;overflow:auto;max-height:32em"
-        return f'<pre style="{style}">{html.escape(str(self))}</pre>'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tilewise._audit.comparison import Comparison, compare
 from tilewise._base.errors import Error, Skip
 from tilewise._base.files import cache_folder
 from tilewise._base.limits import in_columns, in_words
@@ -16,7 +15,7 @@ from tilewise._jax.lowering import Request
 from tilewise._microbatch import microbatch
 from tilewise._remat.search import MOST_COMPILED, Search
 from tilewise._remat.step import Step
-from tilewise._tilewise import Recommendation, Report
+from tilewise._tilewise import Comparison, Recommendation, Report
 
 
 @dataclass(frozen=True)
@@ -101,11 +100,11 @@ def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
             rows.append(CheckedAdvice(advised, None, str(error), None))
             continue
         freed = (held.peak_bytes or 0) - (found.peak_bytes or 0)
-        times = [each for each in compare(held, found).changes if each.what == "time" and each.before]
+        times = [each for each in held.diff(found).changes if each.what == "time" and each.before]
         rows.append(CheckedAdvice(advised, freed, None, times[0].after / times[0].before - 1 if times else None))
         if freed > 0:
             request, held = changed, found
-    return AdviceCheck(compare(report, held), tuple(rows))
+    return AdviceCheck(report.diff(held), tuple(rows))
 
 
 def applied(request: Request, advised: Recommendation, limit: int | None = None, confirm: bool = False) -> Request:

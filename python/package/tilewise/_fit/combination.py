@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tilewise import _tilewise
-from tilewise._audit.comparison import Owner
 from tilewise._base.errors import Error, Skip
 from tilewise._base.results import read
 from tilewise._compiler.compile import Cache
@@ -22,7 +21,7 @@ from tilewise._fit.factory import program, program_of, takes, travels
 from tilewise._fit.search import Above, Found, Kind, search
 from tilewise._remat.search import LONGEST, MOST_COMPILED, Search, Tried
 from tilewise._remat.step import Step
-from tilewise._tilewise import Report
+from tilewise._tilewise import Owner, Report
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,9 @@ class FitRow:
             'fits'
         """
         held: dict[str, Any] = {name: value for name, value in vars(self).items() if name != "_text"}
-        held.update(owner=None if self.owner is None else asdict(self.owner), headroom_bytes=self.headroom_bytes)
+        held.update(
+            owner=None if self.owner is None else _tilewise.fields_of(self.owner), headroom_bytes=self.headroom_bytes
+        )
         for name in ("settings", "collective_bytes", "compiler_cost"):
             held[name] = None if held[name] is None else dict(held[name])
         return held
@@ -177,7 +178,7 @@ def row_of(
     if largest is not None:
         file, line = (largest.source.file, largest.source.line) if largest.source else (None, None)
         name = largest.op_name or largest.instruction
-        held["owner"] = asdict(Owner(file, line, name, str(largest.shape), largest.bytes))
+        held["owner"] = _tilewise.fields_of(Owner(file, line, name, str(largest.shape), largest.bytes))
     if answer.mode == "full" and report.time is not None:
         held["seconds"] = report.time.estimate_seconds
     return _row(held, zlib.compress(report.text.encode(), 1))

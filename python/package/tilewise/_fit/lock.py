@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tilewise import _tilewise
-from tilewise._audit.comparison import ALLOWED, Comparison
 from tilewise._base.files import write_whole
 from tilewise._compiler.compile import plan_of
 from tilewise._compiler.libtpu import compiler_version
 from tilewise._jax.lowering import Request
-from tilewise._tilewise import Report
+from tilewise._tilewise import Comparison, Report
 
 _ROOTS = (".git", ".hg", "pyproject.toml")
 
@@ -81,4 +80,4 @@ def compare(
 ) -> Comparison:
     """The changes from an entry, of that compiler, to a program, with its advice if it is worse."""
     old, new = json.dumps({**before, "compiler": compiler}), json.dumps({**after.entry, "compiler": after.compiler})
-    return Comparison(_tilewise.compare_programs(name, old, new, after.report, **{**ALLOWED, **allowed}))
+    return _tilewise.compare_programs(name, old, new, after.report, **allowed)

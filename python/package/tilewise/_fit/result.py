@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from tilewise._audit.comparison import compare
 from tilewise._base.limits import in_columns, in_words
-from tilewise._base.results import Tabular
 from tilewise._fit.combination import Combination, FitRow
+from tilewise._tilewise import Tabular
 
 _STEERING = ("fits", "planned", "refused")
 
@@ -287,7 +286,7 @@ def _is_faster(row: FitRow, than: FitRow) -> bool:
     before, after = than.report, row.report
     if before is None or after is None:
         return False
-    return any(each.what == "time" and each.after < each.before for each in compare(before, after).changes)
+    return any(each.what == "time" and each.after < each.before for each in before.diff(after).changes)
 
 
 def _times(row: FitRow, reference: FitRow | None, axis: str) -> str:

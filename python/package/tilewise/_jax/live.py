@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tilewise._base.limits import in_words
@@ -88,6 +88,9 @@ class Live(Shown):
             0
         """
         return sum(row.bytes for row in self.rows if row.device == device)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [asdict(row) for row in self.rows]
 
     def __str__(self) -> str:
         lines: list[str] = []
