@@ -1,20 +1,15 @@
-//! Pallas kernels: the VMEM and SMEM of kernel texts, and of a program's kernels.
+//! `KernelUse`, the memory and the copies of a program's Pallas kernels.
 
 use crate::{
-    errors::{Error, Result},
     row::PySourceLine,
     shape::PyShape,
-    tpu::generation,
     typed::{Access, ForcedBy, Remedies, Side, Typed},
-    whole::whole,
 };
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tilewise::{Shape, tpu::Generation};
 use tilewise_audit::{BoundaryChange, KernelArray, KernelRow};
-use tilewise_kernel::{Allocation, Budget, Kernel, KernelFit, Limits, PaddedBlock, Unsupported, Window};
-use tilewise_report::{KernelBudget, RemedyWords, WriteText};
+use tilewise_report::RemedyWords;
 
 /// A Pallas kernel of a compiled program, and the VMEM that it took by the compiler's own account. Sizes are in bytes.
 ///
@@ -252,169 +247,4 @@ impl PyKernelUse {
         let (used, limit) = (words(self.used_bytes), words(self.limit_bytes));
         format!("<KernelUse {}: {used} of {limit} bytes of VMEM>", self.instruction)
     }
-}
-
-/// The kernel of a text, and the generation: `tpu`, or else the text's.
-fn read(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<(Kernel, Option<Generation>)> {
-    let kernel = text.parse::<Kernel>().map_err(|error| Error::in_text(error, text))?;
-    let asked = tpu.map(generation).transpose()?.or(kernel.generation);
-    Ok((kernel, asked))
-}
-
-/// The budget of a kernel, for `tilewise.kernels.KernelBudget`.
-#[derive(IntoPyObject)]
-pub(crate) struct KernelFields {
-    name: Option<String>,
-    tpu: &'static str,
-    rows: Vec<RowFields>,
-    vmem_bytes: u64,
-    smem_bytes: u64,
-    guess_bytes: Option<u64>,
-    limit_bytes: Option<u64>,
-    cap_bytes: Option<u64>,
-    limit_needed_bytes: Option<u64>,
-    may_be_kept_bytes: u64,
-    moved_bytes: Option<u64>,
-    libtpu: Option<&'static str>,
-    verdict: Option<&'static str>,
-}
-
-/// A window, prefetched scalars or scratch, for `tilewise.kernels.KernelRow`.
-#[derive(IntoPyObject)]
-struct RowFields {
-    operand: String,
-    shape: Option<String>,
-    block: Option<Vec<Option<u64>>>,
-    memory_space_name: &'static str,
-    padded_block: Option<Vec<u64>>,
-    buffers: u64,
-    bytes: u64,
-    moved_bytes: Option<u64>,
-    cause: Option<&'static str>,
-    may_be_kept: bool,
-    unsupported: Option<String>,
-    nearest_block: Option<Vec<u64>>,
-}
-
-impl KernelFields {
-    fn of(found: KernelBudget) -> Self {
-        let budget = found.budget;
-        let windows = budget.windows.iter().map(RowFields::of_window);
-        let allocations = budget.prefetched.iter().chain(&budget.scratch).map(RowFields::of_allocation);
-        Self {
-            name: found.name,
-            tpu: budget.generation.name(),
-            rows: windows.chain(allocations).collect(),
-            vmem_bytes: budget.vmem_bytes,
-            smem_bytes: budget.smem_bytes,
-            guess_bytes: budget.guess_bytes,
-            limit_bytes: budget.limit_bytes,
-            cap_bytes: budget.limits.map(|limits| limits.cap_bytes),
-            limit_needed_bytes: budget.limit_needed(),
-            may_be_kept_bytes: budget.bytes_that_may_be_kept(),
-            moved_bytes: budget.moved_bytes(),
-            libtpu: budget.limits.map(|_| Limits::LIBTPU),
-            verdict: budget.verdict.map(KernelFit::as_str),
-        }
-    }
-}
-
-impl RowFields {
-    fn of_window(window: &Window) -> Self {
-        let unsupported = window.unsupported.as_ref();
-        Self {
-            operand: window.name.clone(),
-            shape: Some(window.operand.array.to_string()),
-            block: Some(window.operand.block.clone()),
-            memory_space_name: window.operand.memory.name(),
-            padded_block: window.padded.as_ref().map(|padded| padded.dimensions().to_vec()),
-            buffers: window.buffers,
-            bytes: window.bytes,
-            moved_bytes: window.moved_bytes,
-            cause: Some(window.cause.as_str()),
-            may_be_kept: window.may_be_kept,
-            unsupported: unsupported.map(ToString::to_string),
-            nearest_block: unsupported.and_then(Unsupported::nearest).map(<[u64]>::to_vec),
-        }
-    }
-
-    fn of_allocation(row: &Allocation) -> Self {
-        Self {
-            operand: row.name.clone(),
-            shape: row.array.as_ref().map(ToString::to_string),
-            block: None,
-            memory_space_name: row.memory.name(),
-            padded_block: row.padded.as_ref().map(|padded| padded.dimensions().to_vec()),
-            buffers: u64::from(row.padded.is_some()),
-            bytes: row.bytes,
-            moved_bytes: None,
-            cause: None,
-            may_be_kept: false,
-            unsupported: None,
-            nearest_block: None,
-        }
-    }
-}
-
-fn budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<KernelBudget> {
-    let (kernel, generation) = read(text, tpu)?;
-    KernelBudget::of(&kernel, generation).map_err(|failure| PyValueError::new_err(failure.to_string()).into())
-}
-
-/// The budget of a kernel's text.
-#[pyfunction]
-#[pyo3(signature = (text, *, tpu: "Tpu | None" = None) -> "dict[str, Any]")]
-pub(crate) fn kernel_budget(text: &str, tpu: Option<&Bound<'_, PyAny>>) -> Result<KernelFields> {
-    budget(text, tpu).map(KernelFields::of)
-}
-
-/// The budget of a kernel's text, as a table.
-#[pyfunction]
-#[pyo3(signature = (text, *, tpu: "Tpu | None" = None, measured_bytes: "int | None" = None))]
-pub(crate) fn kernel_table(
-    text: &str,
-    tpu: Option<&Bound<'_, PyAny>>,
-    #[pyo3(from_py_with = whole)] measured_bytes: Option<u64>,
-) -> Result<String> {
-    let found = budget(text, tpu)?;
-    let found = match measured_bytes {
-        Some(taken) => found.measured(taken),
-        None => found,
-    };
-    Ok(found.to_text(100).trim_end().to_owned())
-}
-
-/// Declared bytes of VMEM, the guess of the body's bytes, whether both fit `limit` or the kernel's own limit, and the
-/// limit that both need, if any is enough.
-#[pyfunction]
-#[pyo3(signature = (text, limit: "int | None" = None, *, tpu: "Tpu | None" = None))]
-pub(crate) fn kernel_fits(
-    text: &str,
-    #[pyo3(from_py_with = whole)] limit: Option<u64>,
-    tpu: Option<&Bound<'_, PyAny>>,
-) -> Result<(u64, u64, bool, Option<u64>)> {
-    let (mut kernel, generation) = read(text, tpu)?;
-    let Some(generation) = generation else {
-        return Err(PyValueError::new_err("the kernel does not say which TPU it is for: tpu=\"v6e\"").into());
-    };
-    kernel.limit_bytes = limit.or(kernel.limit_bytes);
-    let budget = kernel.budget(generation)?;
-    let fits =
-        matches!(budget.verdict, Some(KernelFit::DeclaredFits | KernelFit::ProbablyFits)) && is_supported(&budget);
-    Ok((budget.vmem_bytes, budget.guess_bytes.unwrap_or_default(), fits, budget.limit_needed()))
-}
-
-fn is_supported(budget: &Budget) -> bool {
-    budget.windows.iter().all(|window| window.unsupported.is_none())
-}
-
-/// Bytes of a block with its tiles: packed as in a window, and as scratch.
-#[pyfunction]
-#[pyo3(signature = (shape, *, tpu: "Tpu"))]
-pub(crate) fn block_bytes(shape: &str, tpu: &Bound<'_, PyAny>) -> Result<(u64, u64)> {
-    let read = Shape::parse_as_written(shape).map_err(|error| Error::in_text(error, shape))?;
-    let bounds: Vec<u64> = read.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
-    let Some(array) = read.as_array() else { return Err(PyValueError::new_err("a block is an array").into()) };
-    let block = PaddedBlock::of(array.element_type(), &bounds, generation(tpu)?)?;
-    Ok((block.window_bytes(), block.scratch_bytes()))
 }

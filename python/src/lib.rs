@@ -5,6 +5,7 @@
 
 mod arrays;
 mod audit;
+mod budget;
 mod buffer;
 mod builtins;
 mod command_line;
@@ -60,6 +61,7 @@ mod _tilewise {
     #[pymodule_export]
     use super::{
         audit::audit_text,
+        budget::{PyKernelBudget, PyKernelRow, block_bytes, kernel_budget, kernel_fits, kernel_measured},
         buffer::PyBuffer,
         command_line::{asks_compiler, run},
         comparison::{PyChange, PyComparedProgram, PyComparison, PyOwner},
@@ -68,10 +70,7 @@ mod _tilewise {
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
         files::{decode, programs_in, read},
-        kernel::{
-            PyBoundaryChange, PyKernelArray, PyKernelUse, PyRemedy, block_bytes, kernel_budget, kernel_fits,
-            kernel_table,
-        },
+        kernel::{PyBoundaryChange, PyKernelArray, PyKernelUse, PyRemedy},
         layout::{PyLayout, layout_in},
         lock::{compare_programs, compare_reports, compared_program, comparison_words, lock_text, read_lock},
         predict::{free_reshapes, predict},

@@ -1,6 +1,7 @@
 //! Values pickled as the JSON of their fields, and restored from it.
 
 use crate::{
+    budget::{PyKernelBudget, PyKernelRow},
     buffer::PyBuffer,
     comparison::{PyChange, PyComparedProgram, PyComparison, PyOwner},
     copy::PyCopy,
@@ -42,7 +43,7 @@ macro_rules! of_fields {
 }
 
 of_fields! {
-    PyAlternative PyBoundaryChange PyCause PyChange PyComparedProgram PyCopy PyHeadline PyKernelArray PyKernelUse PyLoadedProgram
+    PyAlternative PyBoundaryChange PyCause PyChange PyComparedProgram PyCopy PyHeadline PyKernelArray PyKernelBudget PyKernelRow PyKernelUse PyLoadedProgram
     PyMadeBatch PyOwner PyPageArrays PyPeakBuffer PyPlannedChange PyRecommendation PyRelation PyRemedy PyReportWarning
     PyResidentArray PySourceLine PySpaceTotal PyTimeGroup PyTimeRow
 }

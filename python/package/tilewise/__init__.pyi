@@ -66,6 +66,8 @@ from tilewise._tilewise import ElementType as ElementType
 from tilewise._tilewise import Explanation as Explanation
 from tilewise._tilewise import Headline as Headline
 from tilewise._tilewise import KernelArray as KernelArray
+from tilewise._tilewise import KernelBudget as KernelBudget
+from tilewise._tilewise import KernelRow as KernelRow
 from tilewise._tilewise import KernelUse as KernelUse
 from tilewise._tilewise import Layout as Layout
 from tilewise._tilewise import LoadedProgram as LoadedProgram
@@ -99,7 +101,5 @@ from tilewise._tilewise import relayout as relayout
 from tilewise._tilewise import reshard as reshard
 from tilewise._tilewise import tile as tile
 from tilewise._tilewise import untile as untile
-from tilewise.kernels import KernelBudget as KernelBudget
-from tilewise.kernels import KernelRow as KernelRow
 
 __all__: list[str]

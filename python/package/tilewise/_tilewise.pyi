@@ -41,6 +41,8 @@ __all__ = [
     "Explanation",
     "Headline",
     "KernelArray",
+    "KernelBudget",
+    "KernelRow",
     "KernelUse",
     "Layout",
     "LoadedProgram",
@@ -88,7 +90,7 @@ __all__ = [
     "hbm_bytes",
     "kernel_budget",
     "kernel_fits",
-    "kernel_table",
+    "kernel_measured",
     "layout_in",
     "lock_text",
     "machine_name",
@@ -1164,6 +1166,210 @@ class KernelArray:
     def side(self, /) -> Literal["operand", "result"]:
         """
         `'operand'` or `'result'`.
+        """
+
+@final
+class KernelBudget:
+    """
+    The VMEM and SMEM of a kernel on a TPU generation. `str` is a table.
+
+    Declared bytes are exact; the bytes of its body are a guess, or not known. Sizes are in bytes.
+
+    Examples:
+        >>> from tilewise import kernels
+        >>> found = kernels.budget("grid 8\\nin f32[64,128] block 8,128 @ 0,-", tpu="v6e")
+        >>> found.vmem_bytes, found.verdict, found.rows[0].cause
+        (8192, 'declared_fits', 'moves')
+        >>> kernels.budget("grid 8\\nin f32[64,512] block 7,100 @ 0,0", tpu="v6e").unsupported[0].split("; ")[1]
+        'the nearest such block is 8,128'
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def cap_bytes(self, /) -> int | None:
+        """
+        The largest `vmem_limit_bytes` that is honoured.
+        """
+    @property
+    def guess_bytes(self, /) -> int | None:
+        """
+        Bytes of VMEM that its body is guessed to take; `None` without a guess.
+        """
+    @property
+    def libtpu(self, /) -> str | None:
+        """
+        The versions of libtpu whose limits these are; `None` where there are none.
+        """
+    @property
+    def limit_bytes(self, /) -> int | None:
+        """
+        The limit of VMEM in force; `None` where it is not known.
+        """
+    @property
+    def limit_needed_bytes(self, /) -> int | None:
+        """
+        The limit that it needs, in whole MiB; `None` if no limit is enough.
+        """
+    @property
+    def may_be_dropped_bytes(self, /) -> int:
+        """
+        Bytes of scratch that the compiler may do without: allocations of `pl.run_scoped`, unless copies from HBM fill it.
+        0 of a text, which doesn't tell it from other scratch.
+        """
+    @property
+    def may_be_kept_bytes(self, /) -> int:
+        """
+        Bytes of windows that aren't allocated if XLA keeps their arrays in VMEM.
+        """
+    @property
+    def measured_bytes(self, /) -> int | None:
+        """
+        Bytes of VMEM by the compiler's own account; `None` unless it was asked.
+        """
+    @property
+    def moved_bytes(self, /) -> int | None:
+        """
+        Bytes that all windows move over the whole grid; `None` where only the run knows the grid.
+        """
+    @property
+    def name(self, /) -> str | None:
+        """
+        Its name.
+        """
+    @property
+    def refusal(self, /) -> str | None:
+        """
+        The compiler's words where it was asked and refuses the kernel for something else than its memory; `None` where
+        it doesn't.
+        """
+    @property
+    def rows(self, /) -> tuple[KernelRow, ...]:
+        """
+        Windows, prefetched scalars and scratch.
+        """
+    @property
+    def smem_bytes(self, /) -> int:
+        """
+        Bytes of SMEM that it declares.
+        """
+    @property
+    def text(self, /) -> str:
+        """
+        The kernel, as `tilewise kernel` reads it.
+        """
+    @property
+    def tpu(self, /) -> str:
+        """
+        The generation.
+        """
+    @property
+    def unsupported(self, /) -> tuple[str, ...]:
+        """
+        Why the compiler refuses its blocks: a sentence for each, with the nearest legal block.
+        """
+    @property
+    def verdict(self, /) -> str | None:
+        """
+        `'does_not_fit'`, `'declared_fits'`, and with a guess `'probably_fits'` or `'probably_does_not_fit'`; `'ask'`, the
+        compiler, where it fits only without `may_be_dropped_bytes`. Of its size alone, also where `unsupported` says that
+        the compiler refuses a block. `'fits'` and `'does_not_fit'` where the compiler was asked.
+        """
+    @property
+    def vmem_bytes(self, /) -> int:
+        """
+        Bytes of VMEM that it declares.
+        """
+
+@final
+class KernelRow:
+    """
+    The memory of a window, prefetched scalars or scratch of a kernel.
+
+    Examples:
+        >>> from tilewise import kernels
+        >>> kernels.budget("grid 8\\nin f32[64,100] block 8,100 @ 0,-", tpu="v6e").rows
+        (<KernelRow in0: 8192 bytes of vmem>,)
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def block(self, /) -> tuple[int | None, ...] | None:
+        """
+        The bounds of a block, `None` where a dimension is squeezed; `None` without a window.
+        """
+    @property
+    def buffers(self, /) -> int:
+        """
+        How many blocks are held at a time.
+        """
+    @property
+    def bytes(self, /) -> int:
+        """
+        Bytes of all of them.
+        """
+    @property
+    def cause(self, /) -> str | None:
+        """
+        The cause of the buffer count: `'moves'`, `'as_asked'`, `'constant'`, `'one_step'`, `'no_window'`,
+        `'one_element'`, `'fused'`; `None` if it isn't a window.
+        """
+    @property
+    def logical_bytes(self, /) -> int:
+        """
+        Bytes of the elements of all of its blocks, without the padding of their tiles.
+        """
+    @property
+    def may_be_kept(self, /) -> bool:
+        """
+        Whether XLA may keep the whole array in VMEM, so that the window is not allocated.
+        """
+    @property
+    def memory_space_name(self, /) -> str:
+        """
+        `'vmem'`, `'smem'`, `'any'`, `'hbm'` or `'semaphore'`.
+        """
+    @property
+    def moved_bytes(self, /) -> int | None:
+        """
+        Bytes copied to or from the window over the whole grid; `None` if it isn't a window, and where only the run knows
+        the grid.
+        """
+    @property
+    def nearest_block(self, /) -> tuple[int, ...] | None:
+        """
+        The nearest block that it takes; `None` without one.
+        """
+    @property
+    def operand(self, /) -> str:
+        """
+        `'in0'`, `'out0'`, `'prefetch0'`, `'scratch0'`, ….
+        """
+    @property
+    def padded_block(self, /) -> tuple[int, ...] | None:
+        """
+        The bounds with the padding of the tiles; `None` if it takes nothing.
+        """
+    @property
+    def padding_bytes(self, /) -> int:
+        """
+        Bytes of padding.
+        """
+    @property
+    def shape(self, /) -> str | None:
+        """
+        The whole array; `None` for semaphores.
+        """
+    @property
+    def unsupported(self, /) -> str | None:
+        """
+        Why the compiler refuses such a block; `None` if it doesn't.
         """
 
 @final
@@ -4552,9 +4758,9 @@ def hbm_bytes(tpu: Tpu, /) -> int:
         15.75
     """
 
-def kernel_budget(text: str, *, tpu: Tpu | None = None) -> dict[str, Any]:
+def kernel_budget(text: str, *, tpu: Tpu | None = None, may_be_dropped_bytes: int = 0) -> KernelBudget:
     """
-    The budget of a kernel's text.
+    The budget of a kernel's text, of whose scratch the compiler may do without some bytes.
     """
 
 def kernel_fits(text: str, limit: int | None = None, *, tpu: Tpu | None = None) -> tuple[int, int, bool, int | None]:
@@ -4563,9 +4769,11 @@ def kernel_fits(text: str, limit: int | None = None, *, tpu: Tpu | None = None) 
     limit that both need, if any is enough.
     """
 
-def kernel_table(text: str, *, tpu: Tpu | None = None, measured_bytes: int | None = None) -> str:
+def kernel_measured(
+    budget: KernelBudget, measured_bytes: int | None = None, *, verdict: str | None = None, refusal: str | None = None
+) -> KernelBudget:
     """
-    The budget of a kernel's text, as a table.
+    The budget with the compiler's answer: the VMEM that it measured, and the verdict or the refusal that follows.
     """
 
 def layout_in(shape: str) -> Layout:

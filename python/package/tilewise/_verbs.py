@@ -470,7 +470,7 @@ def _side_by_side(budgets: Sequence[KernelBudgets]) -> str:
 
 def _budgets(given: argparse.Namespace, found: KernelBudgets) -> str:
     """`KernelBudgets` of ``docs/json.md``."""
-    rows = [{**vars(each), "unsupported": each.unsupported} for each in found]
+    rows = [{**_tilewise.fields_of(each), "unsupported": each.unsupported} for each in found]
     kernels = [{name: value for name, value in row.items() if name != "rows"} for row in rows]
     return _line(given, kernels=kernels, not_covered=found.not_covered, verdict=found.verdict)
 

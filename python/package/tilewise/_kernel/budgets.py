@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tilewise import _tilewise
@@ -21,8 +21,8 @@ from tilewise._jax.device import traced_for
 from tilewise._jax.dump import dumped
 from tilewise._jax.jaxprs import is_literal, variables
 from tilewise._jax.lowering import Request, lower_on
-from tilewise._kernel.text import Kernel, kernels_of
-from tilewise.kernels import KernelBudget, KernelRow, budget
+from tilewise._kernel.text import kernels_of
+from tilewise._tilewise import KernelBudget, KernelRow, kernel_measured
 
 # XLA keeps no operand in VMEM as a whole, so that all windows are allocated; which counts differs by generation.
 _ALL_WINDOWS = {"xla_vf_vmem_memory_space_assignment": False, "xla_gf_vmem_memory_space_assignment": False}
@@ -130,7 +130,9 @@ def kernel_budget(
     jax = module("jax")
     jaxpr = traced_for(generation, lambda: jax.make_jaxpr(f)(*args, **kwargs).jaxpr)
     found, others = kernels_of(jaxpr, generation)
-    kernels = tuple(_known(each, generation) for each in found)
+    kernels = tuple(
+        _tilewise.kernel_budget(each.text, tpu=generation, may_be_dropped_bytes=each.may_be_dropped) for each in found
+    )
     parts = [f"{kernel.name}, {what}" for kernel, each in zip(kernels, found, strict=True) for what in each.not_covered]
     not_covered = (*others, *parts)
     if compile:
@@ -138,14 +140,6 @@ def kernel_budget(
     if confirm and kernels and not any(kernel.unsupported for kernel in kernels):
         kernels = _confirmed(kernels, Request(f, args, generation, kwargs=kwargs))
     return KernelBudgets(kernels, not_covered)
-
-
-def _known(found: Kernel, generation: str) -> KernelBudget:
-    """The budget of a kernel, with the scratch that the compiler may do without, which its text doesn't tell apart."""
-    kernel = budget(found.text, tpu=generation)
-    dropped, limit = found.may_be_dropped, kernel.limit_bytes
-    may_fit = limit is not None and kernel.vmem_bytes - dropped <= limit < kernel.vmem_bytes
-    return replace(kernel, may_be_dropped_bytes=dropped, verdict="ask" if may_fit else kernel.verdict)
 
 
 def _all_asked(kernels: tuple[KernelBudget, ...], calls: list[Any], generation: str) -> tuple[KernelBudget, ...]:
@@ -179,11 +173,11 @@ def _asked(kernel: KernelBudget, call: Any, generation: str) -> KernelBudget:
         with contextlib.suppress(Error):
             refused = explain(str(error), tpu=generation)
             if refused.memory_space_name == "vmem":
-                return replace(kernel, measured_bytes=refused.used_bytes, verdict="does_not_fit")
-        return replace(kernel, refusal=_first_words(error))
+                return kernel_measured(kernel, refused.used_bytes, verdict="does_not_fit")
+        return kernel_measured(kernel, refusal=_first_words(error))
     if len(rows) != 1 or rows[0].used_bytes is None:
         return kernel
-    return replace(kernel, measured_bytes=rows[0].used_bytes, verdict="fits")
+    return kernel_measured(kernel, rows[0].used_bytes, verdict="fits")
 
 
 def _first_words(error: Exception) -> str:
@@ -202,9 +196,7 @@ def _confirmed(kernels: tuple[KernelBudget, ...], request: Request) -> tuple[Ker
         if refused.memory_space_name != "vmem":
             raise
         named = [kernel for kernel in kernels if len(kernels) == 1 or f"{_sanitized(kernel.name)}." in str(error)]
-        return tuple(
-            replace(kernel, measured_bytes=refused.used_bytes) if [kernel] == named else kernel for kernel in kernels
-        )
+        return tuple(kernel_measured(kernel, refused.used_bytes) if [kernel] == named else kernel for kernel in kernels)
     try:
         text = str(compiled.as_text())
     except jax.errors.JaxRuntimeError:
@@ -222,7 +214,7 @@ def _confirmed(kernels: tuple[KernelBudget, ...], request: Request) -> tuple[Ker
         sizes = used.get(_sanitized(kernel.name), {size})
         size = next(iter(sizes)) if len(sizes) == 1 else None
         is_possible = size is not None and size >= kernel.vmem_bytes - kernel.may_be_kept_bytes
-        return replace(kernel, measured_bytes=size if is_possible else None)
+        return kernel_measured(kernel, size if is_possible else None)
 
     return tuple(map(measured, kernels, in_order))
 
