@@ -51,6 +51,7 @@ mod travel;
 mod typed;
 mod warning;
 mod whole;
+mod words;
 
 use pyo3::prelude::*;
 
@@ -93,6 +94,7 @@ mod _tilewise {
         together::{PyAlternative, PyLoadedProgram, PyPageArrays, PyResidentArray, PyTogether, sum_together},
         tpu::{generation_name, hbm_bytes, machine_name, rates},
         warning::PyReportWarning,
+        words::{markdown, size_of},
     };
 
     #[pymodule_export]

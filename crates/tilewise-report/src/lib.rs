@@ -59,7 +59,9 @@ pub use export::Csv;
 pub use export::Html;
 #[cfg(feature = "parquet")]
 pub use export::Parquet;
-pub use export::{Exporter, Github, Json, Markdown, MemoryViz, Picture, PictureFormat, Sarif, Trace};
+pub use export::{
+    Exporter, Github, Json, Markdown, MemoryViz, Picture, PictureFormat, Sarif, Trace, markdown_table, markdown_text,
+};
 pub use failure::{excerpt, failure_text};
 pub use findings::{RemedyWords, Words, causes_in_words, next_step, warning, why, words};
 pub use json::{AsJson, Item, JsonLine, to_visible_json};

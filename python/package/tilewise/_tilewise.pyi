@@ -94,6 +94,7 @@ __all__ = [
     "layout_in",
     "lock_text",
     "machine_name",
+    "markdown",
     "plot",
     "predict",
     "programs_in",
@@ -106,6 +107,7 @@ __all__ = [
     "restore",
     "run",
     "set_origin",
+    "size_of",
     "steps_of",
     "sum_together",
     "tile",
@@ -4791,6 +4793,11 @@ def machine_name(name: str) -> tuple[str, int | None]:
     The name of a machine, such as `gpu:h100`, and the bytes of its memory, if they are known.
     """
 
+def markdown(rows: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
+    """
+    A table in Markdown, the first row its header, and paragraphs below it.
+    """
+
 def plot(report: Report, memory_space: int, theme: str) -> Drawing:
     """
     The picture of a report's memory plan. Pickled pictures call it.
@@ -4944,6 +4951,11 @@ def run(arguments: Sequence[str]) -> int:
 def set_origin(report: Report, origin: object) -> None:
     """
     Sets the function that a report is of, for its `check`.
+    """
+
+def size_of(text: str) -> int:
+    """
+    The bytes of a size such as `1GiB`, `1G` or `1.5 MB`.
     """
 
 def steps_of(shape: str) -> Steps:

@@ -4,7 +4,7 @@
 use super::ComparisonPage;
 use super::{Amount, Change, ComparedTime, Comparison, Compiler, Outcome, Owner};
 use crate::{
-    export::{markdown_text, property, workflow_data},
+    export::{markdown_table, markdown_text, property, workflow_data},
     style::{bytes, bytes_both, cut, duration, shortened},
     summary::NOT_MEASURED,
     text::{Terminal, WriteText},
@@ -148,10 +148,7 @@ impl Comparison {
     /// advice.
     #[must_use]
     pub fn to_markdown(compared: &[Self]) -> String {
-        let mut lines = vec![
-            "| program | total before | after | left | verdict |".to_owned(),
-            "| --- | --- | --- | --- | --- |".to_owned(),
-        ];
+        let mut rows = vec![["program", "total before", "after", "left", "verdict"].map(str::to_owned).to_vec()];
         for Self { program, before, after, verdict, .. } in compared {
             let [was, is] = [before, after].map(|program| bytes_both(program.bytes.total));
             let left = match after.bytes.limit.map(|limit| limit.checked_sub(after.bytes.total)) {
@@ -160,8 +157,9 @@ impl Comparison {
                 Some(None) => "does not fit".to_owned(),
                 None => String::new(),
             };
-            lines.push(format!("| {} | {was} | {is} | {left} | {verdict} |", markdown_text(program)));
+            rows.push(vec![program.clone(), was, is, left, verdict.to_string()]);
         }
+        let mut lines = vec![markdown_table(&rows)];
         for comparison in compared {
             let Self { program, changes, advice, .. } = comparison;
             let is_listed = |change: &&Change| change.owner.is_some() || change.what == "time";

@@ -112,15 +112,43 @@ fn line(source: &SourceLine) -> String {
     format!("{}:{}", visible(&source.file), source.line)
 }
 
+/// A table of words, the first row its header: text and nothing else, but for the code in them.
+///
+/// ```
+/// let rows = [["program", "verdict"], ["a|b", "`a|b` fits"]].map(|row| row.map(str::to_owned).to_vec());
+/// let table = tilewise_report::markdown_table(&rows);
+/// assert_eq!(table.lines().last(), Some(r"| a\|b | `a\|b` fits |"));
+/// ```
+#[must_use]
+pub fn table(rows: &[Vec<String>]) -> String {
+    let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+    let mut lines: Vec<String> = rows.iter().map(|row| line(row.iter().map(|words| cell(words)).collect())).collect();
+    if let Some(header) = rows.first() {
+        lines.insert(1, line(vec!["---".to_owned(); header.len()]));
+    }
+    lines.join("\n")
+}
+
 /// Words as text and nothing else, but for the code in them: names in them are the program's, and neither call people nor load
 /// pictures.
-pub(crate) fn text(words: &str) -> String {
+#[must_use]
+pub fn text(words: &str) -> String {
+    shown(words, "|")
+}
+
+/// Words in a table, where a bar ends a cell within code, too.
+fn cell(words: &str) -> String {
+    shown(words, "\\|")
+}
+
+/// Words with this in place of bars in code.
+fn shown(words: &str, bar: &str) -> String {
     let words = visible(words);
     let mut parts = words.split('`');
     let mut text = plain(parts.next().unwrap_or_default());
     while let Some(code) = parts.next() {
         match parts.next() {
-            Some(after) => text.extend(["`", code, "`", &plain(after)]),
+            Some(after) => text.extend(["`", &code.replace('|', bar), "`", &plain(after)]),
             // A backtick that isn't closed.
             None => text.extend(["\\`", &plain(code)]),
         }

@@ -25,8 +25,7 @@ pub use html::Html;
 #[cfg(feature = "html")]
 pub(crate) use html::page;
 pub use json::Json;
-pub use markdown::Markdown;
-pub(crate) use markdown::text as markdown_text;
+pub use markdown::{Markdown, table as markdown_table, text as markdown_text};
 pub use memory_viz::MemoryViz;
 #[cfg(feature = "parquet")]
 pub use parquet::Parquet;

@@ -12,25 +12,17 @@ if TYPE_CHECKING:
     from tilewise._base.types import Limit, Tpu
 
 _BINARY = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
-_UNITS = {
-    **_BINARY,
-    **{unit[0]: size for unit, size in _BINARY.items()},  # As XLA prints them.
-    "TB": 10**12,
-    "GB": 10**9,
-    "MB": 10**6,
-    "KB": 10**3,
-    "B": 1,
-}
 
 
 def bytes_of(limit: Limit, whole: int) -> int:
     """The limit in bytes: a number of them, text such as ``"1GiB"`` or ``"1G"``, or a share of the whole, ``"10%"``."""
     if isinstance(limit, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|[KMGT](?:i?B)?|B)?\s*", limit)
-        if found is None:
-            raise ValueError(f"a limit is a number of bytes, or text such as '10%' or '1GiB', not {limit!r}")
-        number, unit = float(found[1]), found[2] or "B"
-        return int(number / 100 * whole if unit == "%" else number * _UNITS[unit])
+        share = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", limit)
+        try:
+            return _tilewise.size_of(limit) if share is None else int(float(share[1]) / 100 * whole)
+        except ValueError:
+            message = f"a limit is a number of bytes, or text such as '10%' or '1GiB', not {limit!r}"
+            raise ValueError(message) from None
     if isinstance(limit, float) and 0 < limit < 1:
         raise ValueError(f"a share is written as text: '{limit:.0%}', not {limit}")
     return int(limit)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from tilewise import _tilewise
 from tilewise._base.limits import in_columns, in_words
 from tilewise._fit.combination import Combination, FitRow
 from tilewise._tilewise import Tabular
@@ -226,10 +227,7 @@ class Fit(Tabular):
             >>> found.to_markdown().splitlines()[0]
             '| largest batch | bytes | left | largest at the peak |'
         """
-        header, *cells = self._table()
-        rows = ([markdown(cell, in_table=True) for cell in row] for row in (header, ["---"] * len(header), *cells))
-        lines = [f"| {' | '.join(row)} |" for row in rows]
-        return "\n".join([*lines, "", *map(markdown, self._notes())])
+        return _tilewise.markdown(self._table(), self._notes())
 
     def to_html(self) -> str:
         """A page: the table, and bytes over the first axis with the limit.
@@ -389,24 +387,3 @@ def _along(combination: Combination, axis: str) -> list[tuple[int, FitRow]]:
     rows = [row for row in combination.rows if others(row) == others(combination.rows[0])]
     found = [(int(row.settings[axis]), row) for row in rows if row.total_bytes is not None]
     return sorted(found, key=lambda pair: pair[0])
-
-
-# Names are a program's: they neither call people nor load pictures. Code hosts look for ``@name`` and ``#1`` in the
-# text as shown: an invisible character keeps them apart.
-_SHOWN = {"&": "&amp;", "<": "&lt;", "@": "@\u200b", "#": "#\u200b"} | {each: f"\\{each}" for each in "[]*|!\\"}
-_PLAIN = {ord(each): shown for each, shown in _SHOWN.items()}
-
-
-def markdown(words: str, *, in_table: bool = False) -> str:
-    """Words as text and nothing else, but for the code in them."""
-    shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in words)
-    parts = shown.split("`")
-    if len(parts) % 2 == 0:
-        # The last backtick is unmatched.
-        parts[-2:] = [f"{parts[-2]}\0{parts[-1]}"]
-    # Tables end a cell at a bar, within code, too.
-    bar = "\\|" if in_table else "|"
-    return "`".join(
-        part.replace("|", bar) if at % 2 else part.translate(_PLAIN).replace("\0", "\\`")
-        for at, part in enumerate(parts)
-    )
