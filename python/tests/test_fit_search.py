@@ -21,7 +21,7 @@ from tilewise._fit.run import Log
 from tilewise._fit.search import Found, Kind, search
 
 LIMIT = 1000
-HOLES = sorted({get_args(each)[0] for each in get_args(Status)} - {"fits", "planned", "refused"})
+HOLES = sorted(set(get_args(Status)) - {"fits", "planned", "refused"})
 
 
 @dataclass(frozen=True)

@@ -107,24 +107,12 @@ class HasSerializeToString(Protocol):
 
 
 # The generations are offered to complete; other spellings are read, too.
-Generation: TypeAlias = (
-    Literal["v2"] | Literal["v3"] | Literal["v4"] | Literal["v5e"] | Literal["v5p"] | Literal["v6e"] | Literal["v7x"]
-)
+Generation: TypeAlias = Literal["v2", "v3", "v4", "v5e", "v5p", "v6e", "v7x"]
 Tpu: TypeAlias = Generation | str | HasDeviceKind
 Limit: TypeAlias = int | float | str
 DtypeLike: TypeAlias = npt.DTypeLike | TorchDtype
 ShapeLike: TypeAlias = Shape | str
-Notation: TypeAlias = (
-    Literal["pjrt"]
-    | Literal["jax"]
-    | Literal["mlir"]
-    | Literal["memref"]
-    | Literal["mosaic"]
-    | Literal["numpy"]
-    | Literal["dlpack"]
-    | Literal["cute"]
-    | Literal["einops"]
-)
+Notation: TypeAlias = Literal["pjrt", "jax", "mlir", "memref", "mosaic", "numpy", "dlpack", "cute", "einops"]
 Program: TypeAlias = (
     str | PathLike[str] | HasReadText | bytes | bytearray | memoryview | HasSerializeToString | HasAsText | HasToString
 )

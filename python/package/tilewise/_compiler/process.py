@@ -45,18 +45,10 @@ from tilewise._jax.lowering import Request
 from tilewise._jax.topologies import ENVIRONMENT, ONLY_COMPILES
 from tilewise._tilewise import Report
 
-Mode: TypeAlias = Literal["probe"] | Literal["stop"] | Literal["full"]
-Status: TypeAlias = (
-    Literal["fits"]
-    | Literal["planned"]
-    | Literal["refused"]
-    | Literal["other_memory"]
-    | Literal["untraceable"]
-    | Literal["skipped"]
-    | Literal["failed"]
-    | Literal["crashed"]
-    | Literal["timeout"]
-)
+Mode: TypeAlias = Literal["probe", "stop", "full"]
+Status: TypeAlias = Literal[
+    "fits", "planned", "refused", "other_memory", "untraceable", "skipped", "failed", "crashed", "timeout"
+]
 
 own_sessions = True
 """Whether workers lead a session each, so that Ctrl-C is for this process to handle. A server's end with its group."""

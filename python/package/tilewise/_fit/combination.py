@@ -69,7 +69,7 @@ class FitRow:
     alias_bytes: int | None
     temporary_bytes: int | None
     total_bytes: int | None
-    bytes_source: Literal["compiled"] | Literal["plan"] | Literal["message"] | None
+    bytes_source: Literal["compiled", "plan", "message"] | None
     padding_bytes: int | None
     owner: Owner | None
     recomputed: int | None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-Kind: TypeAlias = Literal["plan"] | Literal["real"]
+Kind: TypeAlias = Literal["plan", "real"]
 """``plan`` asks for bytes, whatever the limit; ``real`` asks whether it fits, and compiles it in full if so."""
 
 Above: TypeAlias = Literal["auto", "all", "near"] | float
