@@ -94,7 +94,7 @@ mod _tilewise {
         together::{PyAlternative, PyLoadedProgram, PyPageArrays, PyResidentArray, PyTogether, sum_together},
         tpu::{generation_name, hbm_bytes, machine_name, rates},
         warning::PyReportWarning,
-        words::{markdown, size_of},
+        words::{markdown, search_curves, search_page, size_of},
     };
 
     #[pymodule_export]

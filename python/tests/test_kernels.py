@@ -88,6 +88,8 @@ def test_texts() -> None:
     assert kernels.fits(text.replace("12,", "8,"))
     assert not kernels.fits(text.replace("12,", "8,"), 32767)
     assert kernels.budget(text, tpu="v7x").tpu == "v7x"
+    narrow = kernels.budget("grid 1\nin s4[64,128] block 64,128 @ -,-", tpu="v5p").rows[0]
+    assert (narrow.bytes, narrow.logical_bytes, narrow.padding_bytes) == (4096, 4096, 0)
     with pytest.raises(tw.ParseError) as caught:
         kernels.fits("tpu v5e\nin b16[8]")
     assert caught.value.text is not None

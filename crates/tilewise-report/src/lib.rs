@@ -39,6 +39,8 @@ mod pages;
 mod plain;
 mod program_set;
 mod quotes;
+#[cfg(feature = "html")]
+mod search_page;
 mod shape;
 pub mod style;
 pub mod summary;
@@ -72,6 +74,8 @@ pub use output::AuditOutput;
 pub use pages::Page;
 pub use program_set::ProgramSet;
 pub use quotes::{LineEdit, QuotedLine, Quotes};
+#[cfg(feature = "html")]
+pub use search_page::{SearchCurve, SearchPage, SearchPoint};
 pub use shape::{
     BitcastAnswer, Derived, Differences, Edited, FreeLayouts, FreeViews, LayoutSummary, LinesOfItem, Located,
     NotationPart, Pair, Placement, PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow,

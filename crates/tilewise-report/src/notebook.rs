@@ -153,6 +153,6 @@ fn picture(tiled: &Tiled, view: View) -> String {
     Scene::of(tiled, &Options::new().with_view(view)).map(|scene| scene.to_svg()).unwrap_or_default()
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

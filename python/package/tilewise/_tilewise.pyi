@@ -106,6 +106,8 @@ __all__ = [
     "reshard",
     "restore",
     "run",
+    "search_curves",
+    "search_page",
     "set_origin",
     "size_of",
     "steps_of",
@@ -4946,6 +4948,23 @@ def run(arguments: Sequence[str]) -> int:
     Runs the `tilewise` command line with these arguments, the program's name first, and returns its exit status.
 
     It reads and writes the standard streams of the process.
+    """
+
+def search_curves(axis: str, curves: Sequence[tuple[str, Sequence[tuple[int, int, int, str]]]]) -> str:
+    """
+    The picture of a search, with arguments of [`search_page`].
+    """
+
+def search_page(
+    rows: Sequence[Sequence[str]],
+    owners: Sequence[str],
+    notes: Sequence[str],
+    axis: str,
+    curves: Sequence[tuple[str, Sequence[tuple[int, int, int, str]]]],
+) -> str:
+    """
+    The page of a search: its table, owners and notes, and the axis with its curves, each a name and the sizes, bytes,
+    limits and statuses of its points.
     """
 
 def set_origin(report: Report, origin: object) -> None:

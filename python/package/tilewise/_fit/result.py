@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from tilewise import _tilewise
@@ -236,14 +235,7 @@ class Fit(Tabular):
             >>> found.to_html()[:15]
             '<!doctype html>'
         """
-        header, *rows = self._table()
-        heads = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
-        return (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>What fits</title><style>{_STYLE}</style>'
-            f"<h1>What fits</h1>{self.plot()}<table><tr>{heads}</tr>{body}</table>{self._owners()}{notes}</html>"
-        )
+        return _tilewise.search_page(self._table(), self._owners(), self._notes(), *self._curves())
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -255,9 +247,14 @@ class Fit(Tabular):
             >>> found.plot()[:4]
             '<svg'
         """
-        return curve(self.combinations, next(iter(self._axes), None))
+        return _tilewise.search_curves(*self._curves())
 
-    def _owners(self) -> str:
+    def _curves(self) -> tuple[str, list[tuple[str, list[tuple[int, int, int, str]]]]]:
+        """The first axis, and for each combination its settings and its points along that axis."""
+        axis = next(iter(self._axes), "")
+        return axis, [(_settings(each), _along(each, axis)) for each in self.combinations if axis]
+
+    def _owners(self) -> list[str]:
         """The largest owners on both sides of the limit."""
         lines: list[str] = []
         axis = next(iter(self._axes), "")
@@ -267,9 +264,8 @@ class Fit(Tabular):
                 continue
             above = [row for row in each.rows if row.status == "refused" and row.settings[axis] > answer.settings[axis]]
             for row in (answer, *sorted(above, key=lambda row: row.settings[axis])[:1]):
-                owner = escape(str(row.owner or ""))
-                lines.append(f"<li>{axis} {row.settings[axis]}, {row.status}: {owner}</li>")
-        return f"<h2>What holds the most</h2><ul>{''.join(lines)}</ul>" if lines else ""
+                lines.append(f"{axis} {row.settings[axis]}, {row.status}: {row.owner or ''}")
+        return lines
 
     def _rows(self) -> list[dict[str, Any]]:
         return [{**row.pop("settings"), **{name: _cell(each) for name, each in row.items()}} for row in self.to_dicts()]
@@ -325,65 +321,16 @@ def _without_recomputing(each: Combination, answer: FitRow, axes: Mapping[str, S
     return f" to make it fit; {axis} {max(settings[axis] for settings in each.without_recomputing)} fits without"
 
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 320, 60, 40, 16
-_COLOURS = ("#0b6e99", "#c2571a", "#3d8b37", "#7a4fa3", "#a8324a", "#6b6b00")
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-td, th { text-align: left; padding: .2em 1em .2em 0 }
-th { border-bottom: 1px solid #888; font-weight: 600 } svg text { font: 12px system-ui, sans-serif; fill: #222 }
-"""
-
-
-def curve(combinations: Sequence[Combination], axis: str | None) -> str:
-    """SVG: bytes over the axis, a line for each combination, and the limit; empty where there is no axis."""
-    series = [(each, _along(each, axis)) for each in combinations if axis is not None]
-    points = [(size, row) for _, found in series for size, row in found]
-    if not points:
-        return ""
-    limit = max(row.limit_bytes for _, row in points)
-    widest = max(size for size, _ in points)
-    # Far above the limit there is nothing to see.
-    highest = 1.05 * min(max(max(row.total_bytes or 0 for _, row in points), limit), 2 * limit)
-
-    def x(size: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - 10) * size / widest
-
-    def y(count: float) -> float:
-        return _HEIGHT - _BOTTOM - (_HEIGHT - _BOTTOM - _TOP) * min(count, highest) / highest
-
-    label = f'role="img" aria-label="Bytes by {escape(axis or "")}"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" {label}>',
-        f'<path d="M{_LEFT} {_TOP}V{_HEIGHT - _BOTTOM}H{_WIDTH - 10}" fill="none" stroke="#888"/>',
-        f'<path d="M{_LEFT} {y(limit):.1f}H{_WIDTH - 10}" stroke="#a00" stroke-dasharray="5 4"/>',
-        f'<text x="{_LEFT + 6}" y="{y(limit) - 5:.1f}">limit {limit / 2**30:.2f} GiB</text>',
-        f'<text x="{_WIDTH - 10}" y="{_HEIGHT - 8}" text-anchor="end">{escape(axis or "")} {widest:g}</text>',
-        f'<text x="{_LEFT}" y="{_HEIGHT - 8}">0</text>',
-    ]
-    for number, (each, found) in enumerate(series):
-        colour = _COLOURS[number % len(_COLOURS)]
-        line = " ".join(f"{x(size):.1f},{y(row.total_bytes or 0):.1f}" for size, row in found)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-opacity=".5"/>')
-        for size, row in found:
-            fill = colour if row.status in ("fits", "planned") else "#fff"
-            title = f"{size}: {(row.total_bytes or 0) / 2**30:.2f} GiB, {row.status}"
-            parts.append(
-                f'<circle cx="{x(size):.1f}" cy="{y(row.total_bytes or 0):.1f}" r="3" fill="{fill}" stroke="{colour}">'
-                f"<title>{escape(title)}</title></circle>"
-            )
-        if name := _settings(each):
-            parts.append(f'<text x="{_LEFT + 6}" y="{_TOP + 14 * (number + 2)}" fill="{colour}">{escape(name)}</text>')
-    return "".join([*parts, "</svg>"])
-
-
-def _along(combination: Combination, axis: str) -> list[tuple[int, FitRow]]:
-    """Sizes of the first axis that was searched and their rows, ascending; the other axes are at their smallest."""
+def _along(combination: Combination, axis: str) -> list[tuple[int, int, int, str]]:
+    """The searched sizes, ascending, with their bytes, limits and statuses; the other axes are at their smallest."""
 
     def others(row: FitRow) -> dict[str, Any]:
         return {name: value for name, value in row.settings.items() if name != axis}
 
     rows = [row for row in combination.rows if others(row) == others(combination.rows[0])]
-    found = [(int(row.settings[axis]), row) for row in rows if row.total_bytes is not None]
-    return sorted(found, key=lambda pair: pair[0])
+    found = (
+        (int(row.settings[axis]), row.total_bytes, row.limit_bytes, row.status)
+        for row in rows
+        if row.total_bytes is not None
+    )
+    return sorted(found, key=lambda point: point[0])
