@@ -5,19 +5,23 @@ use super::{
     finding::{Finding, SmallerBatch},
     message::MessageModel,
     pricing::{proposals, recommend, recommend_for_message},
-    program::ProgramModel,
+    program::{LiveArray, ProgramModel},
     recommendation::Recommendation,
     rule::Proposal,
     rules::{LayoutRequests, rules},
     smaller_batch::smaller_batch_of_step,
 };
-use crate::{copies::CopyRow, message::Listing, program::PlannedProgram};
+use crate::{
+    copies::CopyRow,
+    message::Listing,
+    program::{PlannedProgram, Purpose, name},
+};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Findings {
     pub(crate) advice: Vec<Recommendation>,
     pub(crate) smaller_batch: Option<SmallerBatch>,
-    /// Whether no batch of a step with a gradient was found whose samples stay apart, or are added up.
+    /// Whether no batch of a training step was found whose samples stay apart, or are added up.
     pub(crate) are_samples_mixed: bool,
     pub(crate) copy_reasons: Vec<CopyReason>,
 }
@@ -33,7 +37,12 @@ impl Findings {
         let proposals = proposals(&program, &rules(&requests));
         let is_apart =
             |proposal: &Proposal| matches!(&proposal.finding, Finding::LargeDimension(batch) if batch.joint.is_none());
-        let are_samples_mixed = program.has_gradient && !proposals.iter().any(is_apart);
+        let is_of_model = |array: &LiveArray<'_>| {
+            let purpose = Purpose::of_argument(&name(&array.instruction));
+            matches!(purpose, Purpose::Parameter | Purpose::OptimizerState)
+        };
+        let is_trained = program.has_gradient && program.arguments().any(is_of_model);
+        let are_samples_mixed = is_trained && !proposals.iter().any(is_apart);
         let smaller_batch = proposals.iter().find_map(|proposal| match &proposal.finding {
             Finding::LargeDimension(batch) => batch.smaller.clone(),
             _ => None,

@@ -1,7 +1,7 @@
 //! Prices proposals by planning the program's memory again, and selects those worth showing.
 
 use super::{
-    blocks::blocks,
+    blocks::{blocks, made_anew},
     change::Change,
     edited_lines::{Stacks, edited_lines},
     finding::{Blocks, Finding, GradientSums, OfStep},
@@ -114,8 +114,10 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         Some(saved(&[], proposal)).filter(|freed| *freed > least)
     };
     if !is_enough
-        && let Some(better) =
-            blocks(program, false, much).or_else(|| mapped_call(program, much)).or_else(|| blocks(program, true, much))
+        && let Some(better) = blocks(program, false, much)
+            .or_else(|| mapped_call(program, much))
+            .or_else(|| blocks(program, true, much))
+            .or_else(|| made_anew(program, much))
     {
         let others = std::mem::replace(&mut kept, vec![better]);
         let takes_apart = |proposal: &Proposal| matches!(proposal.finding.change(), Change::Chunk | Change::Checkpoint);

@@ -48,8 +48,9 @@ impl<'f> Names<'f> {
         }
         // Axes that no argument has, but a loop fills.
         for axis in facts.axes.all().ids().filter(|axis| !known.contains_key(axis)).collect::<Vec<_>>() {
-            let name = facts.of_loop(&[axis]);
-            known.extend(name.map(|name| (axis, vec![KnownAxes { axes: vec![axis], name, is_of_data: false }])));
+            let axes = facts.filled_with(axis);
+            let name = facts.of_loop(&axes);
+            known.extend(name.map(|name| (axis, vec![KnownAxes { axes, name, is_of_data: false }])));
         }
         Self { flow, known }
     }
@@ -336,6 +337,17 @@ impl<'f> Facts<'f> {
             let at = self.flow.module().instruction(event.instruction).filter(|at| at.opcode() == opcode)?;
             self.loops.get(&at.computation().index()).copied().filter(|around| around.trips == size)
         })
+    }
+
+    /// The axes of the dimension that begins with one, of an array that a loop fills: a reshape behind it may take its steps apart.
+    fn filled_with(&self, axis: AxisId) -> Vec<AxisId> {
+        let mixed = self.axes.events(axis).iter().filter(|event| event.kind == EventKind::Mixed);
+        let mut dimensions = mixed.filter_map(|event| {
+            let at = self.flow.module().instruction(event.instruction)?;
+            let is_filled = at.opcode() == Opcode::DynamicUpdateSlice;
+            self.axes.of_array(&at, 0).find(|all| is_filled && all.first() == Some(&axis)).map(<[_]>::to_vec)
+        });
+        dimensions.next().unwrap_or_else(|| vec![axis])
     }
 
     /// The name of axes that loops go along: layers, if one of them goes through weights, else steps.

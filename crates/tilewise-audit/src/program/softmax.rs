@@ -89,6 +89,8 @@ fn sums_of_exponentials(module: &Module, least: u64) -> impl Iterator<Item = (Ve
     module.instructions().filter(|at| at.opcode() == Opcode::Reduce).filter_map(move |at| {
         let made = at.operands().next()?.instruction().filter(|made| made.opcode() == Opcode::Exponential)?;
         let given = bounds(&made).filter(|bounds| is_square(bounds))?;
+        // Over keys alone, an array's last dimension but in an order of the compiler's.
+        at.dimensions().filter(|summed| matches!(summed[..], [only] if only + 2 >= given.len()))?;
         let keys = *given.last()?;
         (keys >= least).then_some((given, keys))
     })

@@ -12,6 +12,12 @@ pub(super) fn is_stacked(group: &PeakGroup<'_>) -> bool {
     2 * group.rows.iter().filter(has_steps).count() > group.rows.len()
 }
 
+/// Whether a loop that stacks arrays is one of a gradient's: names of operations tell it, or aren't there.
+fn is_differentiated(group: &PeakGroup<'_>) -> bool {
+    let mut names = group.rows.iter().filter_map(|row| row.op_name.as_deref()).peekable();
+    names.peek().is_none() || names.any(|name| name.contains("jvp(") || name.contains("transpose("))
+}
+
 /// Whether the largest array of a group has two equal dimensions of many: pairs of samples, of which fewer are another loss.
 fn is_of_pairs(group: &PeakGroup<'_>) -> bool {
     const MANY: u64 = 1024;
@@ -90,7 +96,11 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
         }
         Purpose::CopyOfArgument => "Pass the arguments as their readers want them",
         Purpose::Workspace => "Choose another algorithm, or give the library's routine less at once",
-        Purpose::Intermediate | Purpose::LoopCarry if is_stacked(group) && report.has_gradient() => OF_STEPS,
+        Purpose::Intermediate | Purpose::LoopCarry
+            if is_stacked(group) && report.has_gradient() && is_differentiated(group) =>
+        {
+            OF_STEPS
+        }
         Purpose::LoopCarry if is_stacked(group) => {
             "Stack less of each of the loop's steps, or run fewer steps at a time"
         }

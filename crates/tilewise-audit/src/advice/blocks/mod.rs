@@ -2,6 +2,10 @@
 //! of its rows after another. A region is such an array with those that it is made of or that are made of it, as large as its
 //! blocks or larger, in one computation; along one axis of it, positions may meet in nothing but sums that leave it.
 
+mod anew;
+
+pub(super) use anew::made_anew;
+
 use super::{
     change::Target,
     devices::Devices,

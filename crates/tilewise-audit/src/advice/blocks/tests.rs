@@ -149,3 +149,54 @@ StackFrames
     assert_eq!(blocks("4"), Some((6, vec![7])));
     assert_eq!(blocks("3"), None);
 }
+
+/// An argument in a wider type, which each turn of a loop reads twice.
+#[test]
+fn an_argument_in_a_wider_type_is_made_anew() {
+    let found = |element: &str| {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+widen {
+  p = ELEMENT[8192,4096]{1,0:T(8,128)} parameter(0)
+  m = f32[4096]{0:T(1024)} parameter(1)
+  c = f32[8192,4096]{1,0:T(8,128)} convert(p)
+  b = f32[8192,4096]{1,0:T(8,128)} broadcast(m), dimensions={1}
+  ROOT d = f32[8192,4096]{1,0:T(8,128)} subtract(c, b)
+}
+goes_on {
+  s = (s32[], f32[8192,16]{1,0:T(8,128)}, f32[8192,4096]{1,0:T(8,128)}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(5)
+  ROOT l = pred[] compare(i, n), direction=LT
+}
+turn {
+  s = (s32[], f32[8192,16]{1,0:T(8,128)}, f32[8192,4096]{1,0:T(8,128)}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  q = f32[8192,16]{1,0:T(8,128)} get-tuple-element(s), index=1
+  x = f32[8192,4096]{1,0:T(8,128)} get-tuple-element(s), index=2
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  z = f32[4096,16]{1,0:T(8,128)} dot(x, q), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  y = f32[8192,16]{1,0:T(8,128)} dot(x, z), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = (s32[], f32[8192,16]{1,0:T(8,128)}, f32[8192,4096]{1,0:T(8,128)}) tuple(j, y, x)
+}
+ENTRY main {
+  x.1 = ELEMENT[8192,4096]{1,0:T(8,128)} parameter(0), metadata={op_name="genotypes"}
+  m.1 = f32[4096]{0:T(1024)} parameter(1), metadata={op_name="mean"}
+  q.1 = f32[8192,16]{1,0:T(8,128)} parameter(2), metadata={op_name="q"}
+  wide = f32[8192,4096]{1,0:T(8,128)} fusion(x.1, m.1), kind=kLoop, calls=widen, metadata={source_file="a.py" source_line=3}
+  zero = s32[] constant(0)
+  start = (s32[], f32[8192,16]{1,0:T(8,128)}, f32[8192,4096]{1,0:T(8,128)}) tuple(zero, q.1, wide)
+  w = (s32[], f32[8192,16]{1,0:T(8,128)}, f32[8192,4096]{1,0:T(8,128)}) while(start), condition=goes_on, body=turn
+  ROOT r = f32[8192,16]{1,0:T(8,128)} get-tuple-element(w), index=1
+}"#;
+        let report = Audit::new(&Program::parse(text.replace("ELEMENT", element)).expect("a module")).run();
+        report.advice().iter().find_map(|one| match &one.finding {
+            Finding::Blocks(found) => Some((found.dimension, found.of.clone(), found.sums, found.is_of_step)),
+            _ => None,
+        })
+    };
+    assert_eq!(found("s8"), Some((0, Some("genotypes".to_owned()), 1, true)));
+    // It takes no more than the argument itself.
+    assert_eq!(found("f32"), None);
+}
