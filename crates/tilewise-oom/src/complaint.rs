@@ -101,6 +101,16 @@ const OF_HOST: [&str; 7] =
 const OF_HOST_ALONE: [&str; 6] = ["cpu memory", "cpu ram", "host memory", "host ram", "system memory", "system ram"];
 const OF_DEVICES: [&str; 7] = ["gpu", "vram", "hbm", "cuda", "tpu memory", "device memory", "on tpu"];
 
+/// Words of sentences on a node, which ends where its own memory is full: a device's leaves an exception.
+const NODES: [&str; 6] =
+    ["node crash", "node goes down", "vm crash", "machine crash", "machine freezes", "worker is killed"];
+
+/// The memories of a core, which kernels alone fill.
+const OF_CORES: [&str; 2] = ["vmem", "smem"];
+
+/// Words of a sentence on one that is full.
+const FULL: [&str; 7] = ["error", "too much", "not enough", "exceed", "overflow", "full", "limit"];
+
 /// A person's sentence on memory, in a text without an error: that it ran out, grows, or is more than was thought.
 pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
     // Notation and programs are answered as what they are.
@@ -117,6 +127,23 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
         let is_said = has(sentence, &PEOPLES) || sentence.contains("resource_exhausted");
         is_said && has(sentence, &MEMORY) && !has(sentence, &DENIALS)
     };
+    let is_of_core = |sentence: &&str| has(sentence, &PEOPLES) && has(sentence, &FULL) && !has(sentence, &DENIALS);
+    let of_core = prose::sentences(&lower).filter(is_of_core).find_map(|sentence| {
+        let core =
+            prose::words(sentence).into_iter().find_map(|word| OF_CORES.into_iter().find(|core| *core == word))?;
+        Some((core, sentence))
+    });
+    let quoted = |sentence: &str| lower.find(sentence).map(|at| text[at..at + sentence.len()].to_owned());
+    if let Some((core, sentence)) = of_core.filter(|_| last_error(text).is_none()) {
+        let (memory_space, quote) = (Some(core.to_owned()), quoted(sentence));
+        return Some(Message {
+            memory_space,
+            is_retold: true,
+            truncated: false,
+            quote,
+            ..Message::new(Form::Assignment)
+        });
+    }
     let told = |known: &[&str]| prose::sentences(&lower).filter(is_told).find(|sentence| has(sentence, known));
     let (failed, grows) = (told(&RAN_OUT), prose::sentences(&lower).find(|sentence| grows_in_words(sentence)));
     let failed = failed.or(grows);
@@ -124,7 +151,7 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
     let asked = || told(&TAKES).filter(|_| last_error(text).is_none());
     let sentence = failed.or_else(asked)?;
     // A sentence that names no memory is on the one that the text is about.
-    let is_of_text = has(&lower, &OF_HOST_ALONE) && !has(&lower, &OF_DEVICES);
+    let is_of_text = (has(&lower, &OF_HOST_ALONE) || has(&lower, &NODES)) && !has(&lower, &OF_DEVICES);
     let is_of_host =
         (has(sentence, &OF_HOST) || is_of_text) && !["gpu", "vram", "hbm"].iter().any(|name| sentence.contains(name));
     let form = match device {
@@ -134,8 +161,7 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
         Device::Gpu => Form::Gpu,
         Device::Several | Device::Unnamed => Form::Device,
     };
-    let written = lower.find(sentence).map(|at| text[at..at + sentence.len()].to_owned());
-    let mut message = Message { is_retold: true, truncated: false, quote: written, ..Message::new(form) };
+    let mut message = Message { is_retold: true, truncated: false, quote: quoted(sentence), ..Message::new(form) };
     let is_growth = failed.is_some() && failed == grows;
     message.facts.0.extend(is_growth.then(|| Fact { name: "grows", value: FactValue::Text("told".to_owned()) }));
     Some(message)
@@ -155,6 +181,9 @@ mod tests {
             ("The RAM of the machine goes up with every step until it freezes.", Form::Host),
             ("A save takes 14GB of CPU memory. With a larger model I run out of memory when it saves.", Form::Host),
             ("How can I reduce the memory usage of jax.hessian?", Form::Told),
+            ("Training crashes with OOM. The training node crashes as it saves.", Form::Host),
+            ("Pallas kernels: vmem error when using larger models.", Form::Assignment),
+            ("At length 256 it seems that the page table is taking too much smem.", Form::Assignment),
         ] {
             assert_eq!(of(text), Some(form), "{text}");
         }

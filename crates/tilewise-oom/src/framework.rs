@@ -22,7 +22,7 @@ pub enum Framework {
 }
 
 /// Signs, the surest first: PyTorch's kernels are JAX's, and both run on parts of TensorFlow.
-const SIGNS: [(&[&str], Framework); 10] = [
+const SIGNS: [(&[&str], Framework); 11] = [
     // The class of an error is its client's, whatever else the text names.
     (&["jaxlib.xla_extension.XlaRuntimeError", "jax.errors.JaxRuntimeError"], Framework::Jax),
     (
@@ -106,6 +106,7 @@ const SIGNS: [(&[&str], Framework); 10] = [
     (&["/job:tpu_worker", "/job:localservice", "PyTorch/XLA", "pytorch/xla", "Pytorch/XLA"], Framework::TorchXla),
     // Names beside a message.
     (&["import jax", "jax.", "JAX_", "XLA_PYTHON_CLIENT", "XLA_CLIENT_MEM", "flax", "axtext"], Framework::Jax),
+    (&["TF_XLA_FLAGS", "TensorFlow 2", "tf.function", "tf.keras"], Framework::TensorFlow),
 ];
 
 /// Prefixes of lines in logs: TensorFlow's logger, and source files. Of TensorFlow's own files XLA is a part; in JAX

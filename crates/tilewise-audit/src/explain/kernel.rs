@@ -10,7 +10,7 @@ use crate::{
 };
 use tilewise::{Shape, tpu::Generation};
 use tilewise_kernel::Limits;
-use tilewise_oom::{BlockSize, Entry, Form, Framework, KernelBlocks, Message, PrintedSize, Window, WindowKind};
+use tilewise_oom::{BlockSize, Entry, Form, Framework, KernelBlocks, Message, PrintedSize, Server, Window, WindowKind};
 
 /// The VMEM of a v7x.
 const SMALLEST_OF_TODAY: u64 = 64 << 20;
@@ -242,7 +242,7 @@ fn smaller_blocks(explanation: Listing<'_>, cap: Option<(Generation, u64)>) -> B
             shrink: shrink(message),
             cap,
             is_own: message.named.own_kernel,
-            library: message.named.library.filter(|_| !message.named.own_kernel),
+            library: message.named.library.or(message.server.map(Server::as_str)).filter(|_| !message.named.own_kernel),
         },
     }
 }
