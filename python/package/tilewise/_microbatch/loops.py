@@ -1,19 +1,37 @@
-"""Operations with programs of their own, such as loops, for a part of the batch."""
+"""Operations with programs of their own, such as loops, for a part of the batch of a `Program`."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from tilewise._base.modules import module
 from tilewise._jax import internals
 from tilewise._jax.jaxprs import CHECKPOINTS
 from tilewise._microbatch.rules import Each, Partial, RefusedError, Share, Whole, merged
 
-if TYPE_CHECKING:
-    from tilewise._microbatch.program import Program
+
+class Parts(Protocol):
+    """A `Program` as its loops see it."""
+
+    shares: dict[int, Share]
+    avals: dict[int, Any]
+    constants: dict[int, Any]
+    steps: list[Any]
+    inputs: list[int]
+    results: list[int]
+
+    def within(self, jaxpr: Any, shares: list[Share]) -> Parts: ...
+    def call(self, jaxpr: Any, consts: Sequence[Any], arguments: list[int], outer: Any = None) -> list[int]: ...
+    def rows(self, at: int, rows: Each) -> int: ...
+    def counted_once(self, at: int) -> int: ...
+    def step(
+        self, compute: Any, reads: list[int], results: list[tuple[Any, Share]], is_costly: bool = False
+    ) -> list[int]: ...
+    def needed(self, wanted: set[int], known: set[int]) -> list[Any]: ...
+    def run(self, wanted: list[int], known: dict[int, Any], part: Any) -> list[Any]: ...
 
 
 BODIES = {"scan": "jaxpr", "while": "body_jaxpr", **dict.fromkeys(CHECKPOINTS, "jaxpr")}
@@ -59,8 +77,8 @@ def _split(items: list[Any], *counts: int) -> list[list[Any]]:
 
 
 def _carried(
-    shares: list[Share], step: Callable[[list[Share]], tuple[Program, list[Share]]]
-) -> tuple[Program, list[Share]]:
+    shares: list[Share], step: Callable[[list[Share]], tuple[Parts, list[Share]]]
+) -> tuple[Parts, list[Share]]:
     """A loop's body, once its carried values have equal shares before and after a step."""
     for _ in range(len(shares) + 2):
         body, after = step(shares)
@@ -71,7 +89,7 @@ def _carried(
     raise RefusedError("a loop mixes samples")
 
 
-def _given(program: Program, at: int, share: Share) -> int:
+def _given(program: Parts, at: int, share: Share) -> int:
     """A value with the share that a loop carries in its place."""
     own = program.shares[at]
     if isinstance(own, Whole) and isinstance(share, Each):
@@ -81,7 +99,7 @@ def _given(program: Program, at: int, share: Share) -> int:
     return at
 
 
-def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share], run: Any) -> list[int]:
+def _emit_loop(program: Parts, eqn: Any, reads: list[int], shares: list[Share], run: Any) -> list[int]:
     """A loop as two: values that all parts share are computed once, the rest for each part."""
     turn = max(program.shares[at].turn for at in reads)
     made: dict[int, int] = {}
@@ -105,7 +123,7 @@ def _emit_loop(program: Program, eqn: Any, reads: list[int], shares: list[Share]
     return [made[at] for at in range(len(shares))]
 
 
-def _scan(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
+def _scan(program: Parts, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
     scan = internals.Scan.of(eqn)
     counts = scan.consts, scan.carry
@@ -115,7 +133,7 @@ def _scan(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> 
             raise RefusedError("a loop goes over the batch")
     rows = [share.along(share.at - 1) if isinstance(share, Each) else share for share in xs]
 
-    def step(carry: list[Share]) -> tuple[Program, list[Share]]:
+    def step(carry: list[Share]) -> tuple[Parts, list[Share]]:
         body = program.within(params["jaxpr"], [*consts, *carry, *rows])
         return body, [body.shares[at] for at in body.results[: counts[1]]]
 
@@ -150,7 +168,7 @@ def _scan(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> 
     return _emit_loop(program, eqn, reads, results, run)
 
 
-def _closure(body: Program, wanted: list[int], counts: tuple[int, int]) -> list[int]:
+def _closure(body: Parts, wanted: list[int], counts: tuple[int, int]) -> list[int]:
     """The places of all values that a loop must carry to make the wanted ones."""
     inputs = {at: place for place, at in enumerate(body.inputs[counts[0] : sum(counts)])}
     places = {place for place, at in enumerate(body.results[: counts[1]]) if at in wanted}
@@ -163,12 +181,12 @@ def _closure(body: Program, wanted: list[int], counts: tuple[int, int]) -> list[
         places = found
 
 
-def _while(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
+def _while(program: Parts, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
     counts: tuple[int, int] = params["cond_nconsts"], params["body_nconsts"]
     asked, consts, carry = _split(shares, *counts)
 
-    def step(carry: list[Share]) -> tuple[Program, list[Share]]:
+    def step(carry: list[Share]) -> tuple[Parts, list[Share]]:
         body = program.within(params["body_jaxpr"], [*consts, *carry])
         return body, [body.shares[at] for at in body.results]
 
@@ -201,7 +219,7 @@ def _while(program: Program, eqn: Any, reads: list[int], shares: list[Share]) ->
     return _emit_loop(program, eqn, reads, carry, run)
 
 
-def _cond(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
+def _cond(program: Parts, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax = module("jax.lax")
     if not isinstance(shares[0], Whole):
         raise RefusedError("samples decide which branch runs")
@@ -216,7 +234,7 @@ def _cond(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> 
     def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         index, *rest = values
 
-        def of(branch: Program) -> Callable[..., list[Any]]:
+        def of(branch: Parts) -> Callable[..., list[Any]]:
             known = _known(branch.inputs, rest)
             return lambda: branch.run([branch.results[at] for at in places], known, part)
 
@@ -225,7 +243,7 @@ def _cond(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> 
     return _emit_loop(program, eqn, reads, results, run)
 
 
-def _checkpoint(program: Program, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
+def _checkpoint(program: Parts, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     jax, params = module("jax"), eqn.params
     try:
         within = program.within(params["jaxpr"], shares)
@@ -242,7 +260,7 @@ def _checkpoint(program: Program, eqn: Any, reads: list[int], shares: list[Share
     return _emit_loop(program, eqn, reads, [within.shares[at] for at in within.results], run)
 
 
-RULES: dict[str, Callable[[Program, Any, list[int], list[Share]], list[int]]] = {
+RULES: dict[str, Callable[[Parts, Any, list[int], list[Share]], list[int]]] = {
     "scan": _scan,
     "while": _while,
     "cond": _cond,
