@@ -20,7 +20,8 @@ impl LayerCalls {
     /// The calls of the layers at `path`, of which some instructions are known.
     pub(super) fn of<'m>(path: Option<&str>, instructions: impl Iterator<Item = Instruction<'m>>) -> Self {
         let stacks: Vec<Calls<'m>> = instructions.take(LOOKED_AT).map(|at| calls(&at)).collect();
-        let classes = path.and_then(classes_in).unwrap_or_default();
+        let named = || path.and_then(|path| class_named(path, &stacks)).map(|class| vec![class]);
+        let classes = path.and_then(classes_in).or_else(named).unwrap_or_default();
         let before = |class: &String| {
             let within = |calls: &Calls<'m>| calls.iter().position(|frame| class_of(frame) == Some(class));
             stacks.iter().find_map(|calls| innermost(&calls[..within(calls)?]))
@@ -91,6 +92,14 @@ fn classes_in(path: &str) -> Option<Vec<String>> {
     Some(classes)
 }
 
+/// The class of layers that Haiku names after it, `interaction_1` of an `Interaction`, among those of call stacks.
+fn class_named(path: &str, stacks: &[Calls<'_>]) -> Option<String> {
+    let (name, _) = path.rsplit('/').next()?.rsplit_once('_')?;
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let mut classes = stacks.iter().flatten().filter_map(class_of);
+    classes.find(|class| plain(class) == plain(name)).map(str::to_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +153,8 @@ StackFrames
     #[test]
     fn call_stacks_tell_the_class_and_its_call() {
         assert_eq!(found("h/*", &[3, 4, 3, 4]), (vec!["Block".to_owned()], Some(20)));
+        // The block's own lines, such as a call of a smaller module, are no layers.
+        assert_eq!(found("block_*", &[3, 3]), (vec!["Block".to_owned()], Some(20)));
         // Half of the call stacks are a cached function's.
         assert_eq!(found("Net/Block_*", &[1, 3, 1, 4]), (vec!["Block".to_owned()], Some(20)));
         assert_eq!(found("h/*", &[1, 3, 1, 4]), (Vec::new(), Some(40)));

@@ -24,7 +24,8 @@ pub(super) fn checkpointed(finding: &RepeatedLayers, line: &str) -> Option<Strin
     } else {
         <[Call<'_>; 1]>::try_from(calls.into_iter().filter(Call::may_be_layer).collect::<Vec<_>>()).ok()?
     };
-    let Call { at, callee, given } = call;
+    let Call { at, callee: class, made: callee, given, passed } = call;
+    let callee = if finding.library == Library::Linen { class } else { callee };
     let (before, behind) = (&line[..at], &line[at + callee.len()..]);
     let after = match finding.library {
         // Flax names parameters after the class, which is another one then, unless the call or an attribute names them.
@@ -34,7 +35,7 @@ pub(super) fn checkpointed(finding: &RepeatedLayers, line: &str) -> Option<Strin
         Library::Equinox => format!("eqx.filter_checkpoint({callee}){behind}"),
         Library::Haiku => format!("hk.remat({callee}){behind}"),
         // It takes the module as an argument.
-        Library::Nnx if !given.contains('=') => {
+        Library::Nnx if !passed.contains('=') => {
             let rest = behind.strip_prefix('(')?;
             format!("nnx.remat(lambda layer, *args: layer(*args))({callee}, {rest}")
         }
@@ -51,14 +52,17 @@ struct Call<'l> {
     at: usize,
     /// The function: `self.blocks[i]`.
     callee: &'l str,
-    /// The arguments.
+    /// The function that is called, if the call makes it: `Block(width)` of `Block(width)(x)`; otherwise the function itself.
+    made: &'l str,
+    /// The arguments of the first call, and of the last.
     given: &'l str,
+    passed: &'l str,
 }
 
 impl Call<'_> {
     fn may_be_layer(&self) -> bool {
         let root = self.callee.split(['.', '[']).next().unwrap_or_default();
-        is_name(root) && !self.given.is_empty() && !MODULES.contains(&root) && !FUNCTIONS.contains(&self.callee)
+        is_name(root) && !self.passed.is_empty() && !MODULES.contains(&root) && !FUNCTIONS.contains(&self.callee)
     }
 }
 
@@ -68,11 +72,13 @@ fn outermost_calls(line: &str) -> Vec<Call<'_>> {
     while let Some(open) = line[from..].find('(').map(|at| from + at) {
         let Some(end) = closing(&line[open + 1..]).map(|end| open + 1 + end) else { break };
         let at = start_of_path(&line[..open]);
-        let callee = &line[at..open];
+        let (callee, given) = (&line[at..open], &line[open + 1..end]);
+        let again = line[end + 1..].strip_prefix('(').and_then(|rest| Some(&rest[..closing(rest)?]));
         if !callee.is_empty() {
-            found.push(Call { at, callee, given: &line[open + 1..end] });
+            let made = if again.is_some() { &line[at..=end] } else { callee };
+            found.push(Call { at, callee, made, given, passed: again.unwrap_or(given) });
         }
-        from = end + 1;
+        from = end + 1 + again.map_or(0, |again| again.len() + 2);
     }
     found
 }
@@ -109,5 +115,8 @@ mod tests {
         assert_eq!(layers("x = attend(x) + mlp(x)"), ["attend", "mlp"]);
         assert_eq!(layers("for p, q in zip(a, b):"), [""; 0]);
         assert_eq!(layers("x = block(x,"), [""; 0]);
+        let made = |line: &'static str| outermost_calls(line).into_iter().map(|call| call.made).collect::<Vec<_>>();
+        assert_eq!(made("s, v = Block(name='b')(s, v)"), ["Block(name='b')"]);
+        assert_eq!(made("x = block(x) + Block()(x)"), ["block", "Block()"]);
     }
 }
