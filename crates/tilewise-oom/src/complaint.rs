@@ -7,6 +7,7 @@ use crate::form::Form;
 use crate::job::grows_in_words;
 use crate::message::Message;
 use crate::prose;
+use crate::text::size::PrintedSize;
 
 /// Bytes of the longest post: longer texts are documents and logs.
 const LONGEST: usize = 16 << 10;
@@ -161,15 +162,57 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
         Device::Gpu => Form::Gpu,
         Device::Several | Device::Unnamed => Form::Device,
     };
+    let figures = |sentence| quoted(sentence).and_then(|quote| Some((needed_of(&quote)?, quote)));
+    let told_needed = prose::sentences(&lower).filter(is_told).find_map(figures).filter(|_| form == Form::RunTime);
+    if let Some(([used, limit], quote)) = told_needed {
+        let (memory_space, used, limit, quote) = (Some("hbm".to_owned()), Some(used), Some(limit), Some(quote));
+        let told = Message { is_retold: true, truncated: false, quote, ..Message::new(Form::Assignment) };
+        return Some(Message { memory_space, used, limit, ..told });
+    }
     let mut message = Message { is_retold: true, truncated: false, quote: quoted(sentence), ..Message::new(form) };
     let is_growth = failed.is_some() && failed == grows;
     message.facts.0.extend(is_growth.then(|| Fact { name: "grows", value: FactValue::Text("told".to_owned()) }));
     Some(message)
 }
 
+/// The size that a sentence says is needed, and the only other one: `HBM is only 31.25GB and it needed around 41GB`.
+fn needed_of(sentence: &str) -> Option<[PrintedSize; 2]> {
+    /// Words between a verb and its size.
+    const NEAR: usize = 3;
+    let is_start = |at: usize| !sentence[..at].ends_with(|before: char| before.is_alphanumeric() || before == '.');
+    let starts = sentence.char_indices().filter(|(at, letter)| letter.is_ascii_digit() && is_start(*at));
+    let sizes = starts.filter_map(|(at, _)| {
+        let (size, length) = PrintedSize::figure(&sentence[at..])?;
+        sentence[..at + length].ends_with(|unit: char| unit.is_ascii_alphabetic()).then_some((at, at + length, size))
+    });
+    let [(first, end, one), (second, _, other)] = <[_; 2]>::try_from(sizes.collect::<Vec<_>>()).ok()?;
+    let is_needed = |before: &str| {
+        let words = prose::words(before);
+        words.iter().rev().take(NEAR).any(|word| word.starts_with("need") || word.starts_with("requir"))
+    };
+    let (needed, had) = match (is_needed(&sentence[..first]), is_needed(&sentence[end..second])) {
+        (true, false) => (one, other),
+        (false, true) => (other, one),
+        _ => return None,
+    };
+    (needed.bytes() > had.bytes()).then_some([needed, had])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_needed_of_what_is_there() {
+        let of = |text: &str| needed_of(text).map(|sizes| sizes.map(|size| size.bytes() >> 30));
+        assert_eq!(of("OOM errors since HBM is only 31.25 GiB and it needed around 41 GiB"), Some([41, 31]));
+        assert_eq!(of("It requires 20GiB of 16GiB."), Some([20, 16]));
+        for none in
+            ["It needs 41 GiB.", "31 GiB of 41 GiB", "it needs 3 GiB of 16 GiB", "needs 4 of 3 layers", "é9", ""]
+        {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
 
     #[test]
     fn forms_of_complaints() {
