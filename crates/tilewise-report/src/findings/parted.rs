@@ -16,7 +16,7 @@ use tilewise_oom::Framework;
 /// An unchanged step, in parts of its arguments' batch.
 pub(super) fn microbatch(finding: &LargeDimension, about: &Recommendation, parts: u64) -> Option<String> {
     let names = names_of_batch(about.inputs())?;
-    Some(compiled(about, finding.function.as_deref()?, &format!("{parts}, batch_argnames={names}")))
+    Some(compiled(about, finding.function.as_deref()?, &format!("{parts}, batch_argnames={names}"), ""))
 }
 
 /// Such a step, whose samples are computed again once they were joined; without a gradient nothing is.
@@ -24,7 +24,7 @@ pub(super) fn recomputed(finding: &LargeDimension, about: &Recommendation, parts
     let function = about.function.as_deref().filter(|_| !finding.is_made)?;
     let inputs = finding.inputs.iter().flat_map(|(at, names)| names.iter().map(|name| (&**name, *at)));
     let again = if finding.gradients == GradientSums::None { "" } else { ", recompute=True" };
-    Some(compiled(about, function, &format!("{parts}, batch_argnames={}{again}", names_of_batch(inputs)?)))
+    Some(compiled(about, function, &format!("{parts}, batch_argnames={}{again}", names_of_batch(inputs)?), ""))
 }
 
 /// Arguments that have the batch, as `tw.microbatch` takes them; `None` without any.
@@ -47,18 +47,23 @@ fn names_of_batch<'a>(inputs: impl Iterator<Item = (&'a str, usize)>) -> Option<
 fn made(about: &Recommendation) -> Option<String> {
     let MadeBatch { function, made_at, size, axis, parts, .. } = about.made()?;
     let axis = if axis == 0 { String::new() } else { format!(", axis={axis}") };
-    Some(compiled(about, function, &format!("{parts}, made_at=\"{made_at}\", size={size}{axis}")))
+    Some(compiled(
+        about,
+        function,
+        &format!("{parts}, made_at=\"{made_at}\", size={size}{axis}"),
+        "the line may move; ",
+    ))
 }
 
-/// A compiled function as `tilewise` changes it, which donates as before; a lambda's program has no name for it.
-fn compiled(about: &Recommendation, function: &str, call: &str) -> String {
+/// A compiled function as `tilewise` changes it, which donates as before, and a note on its arguments; a lambda's program has no name for it.
+fn compiled(about: &Recommendation, function: &str, call: &str, note: &str) -> String {
     let of_jit = if function == "f" { "; f: what you give to jax.jit" } else { "" };
     let names: Vec<String> = about.donated.iter().map(|name| format!("\"{name}\"")).collect();
     let donated =
         if names.is_empty() { String::new() } else { format!(", donate_argnames=({})", tuple(names.into_iter())) };
     format!(
         "import tilewise as tw  # `pip install ./python` in a checkout of tilewise installs it
-{function} = jax.jit(tw.microbatch({function}, {call}){donated})  # where results would change, it says why{of_jit}"
+{function} = jax.jit(tw.microbatch({function}, {call}){donated})  # {note}refused, with the reason, where results would change{of_jit}"
     )
 }
 

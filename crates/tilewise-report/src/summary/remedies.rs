@@ -102,9 +102,12 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
             OF_STEPS
         }
         Purpose::LoopCarry if is_stacked(group) => {
-            "Stack less of each of the loop's steps, or run fewer steps at a time"
+            "Carry sums or means of the loop's steps in place of the stack, or run fewer steps at a time"
         }
-        Purpose::LoopCarry => "Carry less through the loop",
+        Purpose::LoopCarry if width == Width::Full => {
+            "Carry less through the loop: finish and drop what no later step reads (in bfloat16 it takes half, and results change)"
+        }
+        Purpose::LoopCarry => "Carry less through the loop: finish and drop what no later step reads",
         _ => IN_PARTS,
     })
 }
