@@ -6,6 +6,22 @@ use crate::{CallRole, Instruction, Opcode};
 impl FactorKind {
     /// The reduction of a dimension by a computation that is applied to two elements, or to two of each array: `Sum`,
     /// `Reduce`, or `Mix` where which element stays is a matter of order.
+    ///
+    /// ```
+    /// use tilewise_hlo::{Module, dataflow::FactorKind};
+    ///
+    /// let text = "HloModule m
+    /// larger { a = f32[] parameter(0)
+    ///   b = f32[] parameter(1)
+    ///   ROOT c = f32[] maximum(a, b) }
+    /// ENTRY e { x = f32[8]{0} parameter(0)
+    ///   low = f32[] constant(-inf)
+    ///   ROOT r = f32[] reduce(x, low), dimensions={0}, to_apply=larger }";
+    /// let module = Module::parse(text)?;
+    /// let reduce = module.instructions().find(|at| at.name() == "r").expect("an instruction");
+    /// assert_eq!(FactorKind::of_reduction(&reduce), FactorKind::Reduce);
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
     #[must_use]
     pub fn of_reduction(at: &Instruction<'_>) -> Self {
         let applied = at.calls().find(|call| matches!(call.role, CallRole::ToApply | CallRole::Calls));
