@@ -23,7 +23,7 @@ pub struct FittingSize {
     pub size: u64,
     /// The largest size that should fit, rounded down.
     pub fits: u64,
-    /// Whether samples meet in a step with a gradient, as where they are normalized together: fewer have another loss.
+    /// Whether samples meet in a training step, as where they are normalized together: fewer have another loss.
     pub is_mixed: bool,
     /// The smallest number of devices that should hold the program, if they divide the axis.
     pub devices: u64,
