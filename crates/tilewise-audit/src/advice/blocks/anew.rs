@@ -84,19 +84,7 @@ fn along(program: &ProgramModel<'_>, array: &LiveArray<'_>, dimension: usize) ->
         array.elements() > least && told.is_some_and(|(at, leaf)| has_it(&at, leaf))
     });
     let buffers: Vec<(usize, u64)> = of_blocks.map(|array| (array.buffer, array.bytes / blocks)).collect();
-    let finding = Blocks {
-        size,
-        dimension,
-        of,
-        are_directions: false,
-        are_counted: false,
-        blocks,
-        sums,
-        maxima: 0,
-        joined: Vec::new(),
-        has_gradient: false,
-        is_of_step: false,
-    };
+    let finding = Blocks { size, dimension, of, blocks, sums, ..Blocks::default() };
     let proposal = Proposal::new(Finding::Blocks(finding), Target::Value, program.advised(array)).bound();
     of_step(program, proposal.at_most(buffers))
 }

@@ -517,7 +517,7 @@ impl<'a, 'p, 'm> Region<'a, 'p, 'm> {
     }
 }
 
-/// Blocks for which the step is rewritten as a whole, since the calls that make the rows join them, too; `None` where it can't be.
+/// Blocks for which the step is rewritten as a whole; `None` where it can't be.
 fn of_step(program: &ProgramModel<'_>, proposal: Proposal) -> Option<Proposal> {
     let is_whole = program.library == Library::Jax && program.partitions <= 1;
     match proposal.finding {

@@ -20,7 +20,7 @@ pub struct AllPairs {
 }
 
 /// A large array, the lines of which can make and read a block of rows at a time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Blocks {
     /// Number of rows.
@@ -43,7 +43,8 @@ pub struct Blocks {
     pub joined: Vec<SourceLine>,
     /// Whether the backward pass reads it, which computes each block again.
     pub has_gradient: bool,
-    /// Whether the calls that make the rows also join them, as in a solver, so that no lines alone can take blocks.
+    /// Whether the step is rewritten as a whole: no lines alone can take blocks, since calls that make the rows also join them, as in
+    /// a solver, or since loops read them.
     pub is_of_step: bool,
 }
 
