@@ -101,6 +101,14 @@ fn carried(over: OverSteps) -> impl Iterator<Item = (&'static str, &'static str,
         (over.sums, ("total", "total = total + y", "zeros")),
         (over.maxima, ("maximum", "maximum = jnp.maximum(maximum, y)", "-jnp.inf")),
         (over.minima, ("minimum", "minimum = jnp.minimum(minimum, y)", "jnp.inf")),
+        (
+            over.squares,
+            (
+                "mean, squares",
+                "delta = y - mean; mean = mean + delta / (t + 1); squares = squares + delta * (y - mean)",
+                "zeros; t: the step's number; the variance is squares / steps",
+            ),
+        ),
         (over.log_sums, ("logsumexp", "logsumexp = jnp.logaddexp(logsumexp, y)", "-jnp.inf")),
         (
             over.others,

@@ -64,6 +64,8 @@ pub struct OverSteps {
     pub maxima: bool,
     /// Whether minima are.
     pub minima: bool,
+    /// Whether sums of squared deviations from a mean are: variances, standard deviations.
+    pub squares: bool,
     /// Whether logarithms of sums of exponentials are.
     pub log_sums: bool,
     /// Whether little is made of each step, too.

@@ -64,6 +64,16 @@ powers {
   ROOT s = ONE reduce(power, zero), dimensions={0}, to_apply=sum
 }
 
+squares {
+  of = ALL parameter(0)
+  m = ONE parameter(1)
+  zero = f32[] constant(0)
+  wide = ALL broadcast(m), dimensions={1,2}
+  less = ALL subtract(of, wide)
+  square = ALL multiply(less, less)
+  ROOT s = ONE reduce(square, zero), dimensions={0}, to_apply=sum
+}
+
 cond {
   c = (s32[], ONE, ALL) parameter(0)
   i = s32[] get-tuple-element(c), index=0

@@ -142,6 +142,7 @@ impl Made {
         let mut made = Self { between: Vec::new(), over_steps: None, picked: 0 };
         let (mut waiting, mut little) = (vec![element], 0_u64);
         let (mut over, mut readers, mut is_each_read) = (Vec::new(), Vec::new(), false);
+        let mut over_steps: Vec<Instruction<'_>> = Vec::new();
         while let Some(position) = waiting.pop() {
             for found in flow.readers(position) {
                 let Use::Read(op) = found else { return None };
@@ -163,7 +164,7 @@ impl Made {
                         } else {
                             match picked_steps(&reader, number) {
                                 Some(picked) => made.picked = made.picked.max(picked),
-                                None => made.over_steps.get_or_insert_default().add(&reader, number),
+                                None => over_steps.push(reader),
                             }
                             over.extend(flow.told(result).map(|(at, leaf)| (at.index(), leaf)));
                         }
@@ -176,24 +177,29 @@ impl Made {
                 }
             }
         }
-        if let Some(over) = &mut made.over_steps {
-            over.is_each_read = is_each_read;
-        }
         // Where a step's part is made of all steps, such as a softmax's, these are gone through twice.
         let of_all = axes.reach(over, &|_| false);
+        let is_of_all = |at: &Instruction<'_>| of_all.has_any(at.index());
         let reduces = readers.iter().flat_map(|at| with_fused(*at)).filter(|at| at.opcode() == Opcode::Reduce);
-        // But a sum of exponentials less the maximum goes on from step to step, if both do.
-        let mut reduced = reduces.filter(|at| !is_log_sum(at)).filter_map(|at| at.operands().next()?.instruction());
+        // But a sum of exponentials less the maximum goes on from step to step, if both do, as does a sum of squared
+        // deviations from the mean.
+        let goes_on = |at: &Instruction<'_>| is_log_sum(at) || is_sum_of_squares(at, &is_of_all);
+        let mut reduced = reduces.filter(|at| !goes_on(at)).filter_map(|at| at.operands().next()?.instruction());
         let is_large = |at: &Instruction<'_>| bounds_of(at).is_some_and(|bounds| elements(&bounds) > all / LITTLE);
-        let is_twice = reduced.any(|operand| of_all.has_any(operand.index()) && is_large(&operand))
+        let is_twice = reduced.any(|operand| is_of_all(&operand) && is_large(&operand))
             || made.between.iter().any(|made| flow.told(*made).is_some_and(|(at, leaf)| of_all.has(at.index(), leaf)));
+        if !over_steps.is_empty() {
+            let mut made_over = OverSteps { is_each_read, ..OverSteps::default() };
+            over_steps.iter().for_each(|reader| made_over.add(reader, number, &is_of_all));
+            made.over_steps = Some(made_over);
+        }
         (little > 0 && little <= all / LITTLE && !is_twice).then_some(made)
     }
 }
 
 impl OverSteps {
-    /// Adds what an instruction reduces this number of steps by.
-    fn add(&mut self, reader: &Instruction<'_>, steps: u64) {
+    /// Adds what an instruction reduces this number of steps by; `is_of_all` tells values that are made of all steps.
+    fn add(&mut self, reader: &Instruction<'_>, steps: u64, is_of_all: &dyn Fn(&Instruction<'_>) -> bool) {
         let is_over_steps = |at: &Instruction<'_>| {
             at.opcode() == Opcode::Reduce && bounds_of(at).is_none_or(|bounds| !has_size(&bounds, steps))
         };
@@ -203,6 +209,7 @@ impl OverSteps {
             for root in at.calls().filter_map(|call| Some(call.computation()?.root()?.opcode())) {
                 match root {
                     Opcode::Add if is_log_sum(&at) => self.log_sums = true,
+                    Opcode::Add if is_sum_of_squares(&at, is_of_all) => self.squares = true,
                     Opcode::Add => self.sums = true,
                     Opcode::Maximum => self.maxima = true,
                     Opcode::Minimum => self.minima = true,
@@ -225,6 +232,19 @@ fn is_log_sum<'m>(reduce: &Instruction<'m>) -> bool {
     let first = |at: &Instruction<'m>| at.operands().next()?.instruction();
     let of = first(reduce).filter(|at| is_sum && at.opcode() == Opcode::Exponential).and_then(|at| first(&at));
     of.is_some_and(|at| at.opcode() == Opcode::Subtract)
+}
+
+/// Whether a reduction adds up squares of values less what all steps are made to, such as their mean: a variance.
+fn is_sum_of_squares<'m>(reduce: &Instruction<'m>, is_of_all: &dyn Fn(&Instruction<'m>) -> bool) -> bool {
+    let two = |at: &Instruction<'m>| {
+        let mut operands = at.operands().map(|operand| operand.instruction());
+        Some((operands.next()??, operands.next()??))
+    };
+    let square = reduce.operands().next().and_then(|operand| operand.instruction());
+    let deviation = square.filter(|at| at.opcode() == Opcode::Multiply).and_then(|at| two(&at));
+    let deviation = deviation.filter(|(one, other)| one.index() == other.index()).map(|(one, _)| one);
+    let parts = deviation.filter(|at| at.opcode() == Opcode::Subtract).and_then(|at| two(&at));
+    parts.is_some_and(|(value, mean)| !is_of_all(&value) && is_of_all(&mean))
 }
 
 /// The number of steps that an instruction picks of a stack of all, by their numbers.
@@ -299,6 +319,14 @@ mod tests {
   ROOT r.1 = (ONE, f32[64,1,1024]{2,0,1:T(8,128)}) tuple(p, row)";
         let log_sums = OverSteps { log_sums: true, is_each_read: true, ..maxima };
         assert_eq!(enough(STACKS, exponentials), Some(OfStep::MadeOverSteps(log_sums)));
+        // A variance goes on from step to step; squares less something else are sums.
+        let deviations = "least = f32[] constant(0)
+  m = ONE reduce(e, least), dimensions={0}, to_apply=sum
+  ROOT v = ONE fusion(e, m), kind=kLoop, calls=squares";
+        let sums = OverSteps { sums: true, ..OverSteps::default() };
+        assert_eq!(enough(STACKS, deviations), Some(OfStep::MadeOverSteps(OverSteps { squares: true, ..sums })));
+        let errors = "ROOT v = ONE fusion(e, x.1), kind=kLoop, calls=squares";
+        assert_eq!(enough(STACKS, errors), Some(OfStep::MadeOverSteps(sums)));
         // A sum that goes on from step to step needs all steps, as does all of it.
         let windows = "ROOT r.1 = ALL reduce-window(e, least), window={size=64x1x1 pad=63_0x0_0x0_0}, to_apply=most";
         assert_eq!(enough(STACKS, &format!("least = f32[] constant(0)\n  {windows}")), None);
