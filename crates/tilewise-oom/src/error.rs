@@ -38,7 +38,16 @@ enum Found {
 }
 
 /// Signs of errors that come where memory is looked for, with their cause and the first step.
-const OTHERS: [(&[&str], &str); 8] = [
+const OTHERS: [(&[&str], &str); 10] = [
+    (
+        &["libdevice not found", "libdevice is required"],
+        "XLA's compiler for GPUs doesn't find `libdevice.10.bc` of CUDA: name CUDA's folder (`XLA_FLAGS=--xla_gpu_cuda_data_dir=/usr/local/cuda`), \
+         or install it (`pip install nvidia-cuda-nvcc-cu12`)",
+    ),
+    (
+        &["MemoryStats is only supported for addressable"],
+        "only a process's own devices tell what they hold: ask `jax.local_devices()`, not `jax.devices()`",
+    ),
     (
         &["TPU is already in use", "libtpu.so already in use", "libtpu_lockfile"],
         "another process holds the TPU: end it (`ps aux | grep python`), and remove `/tmp/libtpu_lockfile` if none is left",
@@ -89,6 +98,15 @@ impl Error {
     #[must_use]
     pub fn is_about_another(&self) -> bool {
         matches!(self.found, Found::Other(_) | Found::SetAside | Found::Undonated)
+    }
+
+    /// The text's error about something else, with its cause and the first step if these are known.
+    pub(crate) fn other(text: &str) -> Option<String> {
+        match Self::of(text).found {
+            Found::Other(cause) => Some(cause.to_owned()),
+            Found::Error(line) => Some(format!("`{line}`")),
+            _ => None,
+        }
     }
 
     /// The error for a text, with its kind if known.

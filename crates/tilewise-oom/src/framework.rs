@@ -106,7 +106,19 @@ const SIGNS: [(&[&str], Framework); 11] = [
     (&["/job:tpu_worker", "/job:localservice", "PyTorch/XLA", "pytorch/xla", "Pytorch/XLA"], Framework::TorchXla),
     // Names beside a message.
     (&["import jax", "jax.", "JAX_", "XLA_PYTHON_CLIENT", "XLA_CLIENT_MEM", "flax", "axtext"], Framework::Jax),
-    (&["TF_XLA_FLAGS", "TensorFlow 2", "tf.function", "tf.keras"], Framework::TensorFlow),
+    (
+        &[
+            "TF_XLA_FLAGS",
+            "TensorFlow 2",
+            "TensorFlow version",
+            "import tensorflow",
+            "tf.function",
+            "tf.keras",
+            "tf.ConfigProto",
+            "tf.Session",
+        ],
+        Framework::TensorFlow,
+    ),
 ];
 
 /// Prefixes of lines in logs: TensorFlow's logger, and source files. Of TensorFlow's own files XLA is a part; in JAX

@@ -95,6 +95,8 @@ impl Message {
             facts.0.extend(bar.map(|percent| Fact { name: "filled", value: FactValue::Number(percent) }));
             let has_cause = facts.has("prefill") && log.contains("was the direct cause of the following exception");
             facts.0.extend(has_cause.then(|| Fact { name: "cause", value: FactValue::Text("exception".to_owned()) }));
+            let error = (form == Form::GpuRetry).then(|| Error::other(&text)).flatten();
+            facts.0.extend(error.map(|error| Fact { name: "error", value: FactValue::Text(error) }));
             let is_untiled = matches!(form.rule().judged, Judged::Elsewhere(_)) && message.entries.is_empty();
             let in_function = message.in_function.or(job.occasion);
             let product = message.used.as_ref().filter(|_| is_untiled).and_then(|used| Product::of(log, used));

@@ -98,13 +98,12 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
     })
 }
 
-/// The finding that the results take more than all else, or, of a program that is too large by itself, more than a third; and the
-/// bytes of those that can lie in donated arguments.
+/// The finding that the results take more than all else, or, of a program that is too large by itself, more than a third; and
+/// their bytes.
 fn results(message: &Message) -> Option<(Finding, Saving)> {
     let (parts, budget) = (if message.cause() == Some(OomVerdict::Size) { 3 } else { 2 }, message.budget());
     let finding = advice::results(&budget, parts)?;
-    let freed = budget.output_bytes?.min(budget.argument_bytes?);
-    Some((Finding::Memory(finding), Saving::AtMost(freed)))
+    Some((Finding::Memory(finding), Saving::AtMost(budget.output_bytes?)))
 }
 
 fn replicated(message: &Message) -> ReplicatedArray {

@@ -136,7 +136,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let growth = message.job.grows.then(|| HostGrowth(message.job.rise.clone()));
             return growth.into_iter().chain([Pinned]).collect();
         }
-        Form::GpuRetry => return vec![NoFailure],
+        Form::GpuRetry => return vec![NoFailure(message.facts.text("error").map(str::to_owned))],
         Form::HostWarning => return vec![LargePart],
         Form::HostPool => {
             let asked = message.used.as_ref().map(PrintedSize::bytes);

@@ -9,6 +9,7 @@ use super::{
     kernel::declared_and_body_bytes,
     mismatch::{Mismatch, mismatch},
     settings::{with_recomputing, with_settings, with_switches},
+    software::with_software,
 };
 use crate::{
     advice::Recommendation,
@@ -71,6 +72,7 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
     let mut advice = answers(listing, mismatch.as_ref()).unwrap_or_else(|| advice(listing));
     advice.iter_mut().for_each(|piece| piece.is_batch_ruled_out = message.job.is_batch_ruled_out);
     let advice = with_switches(with_recomputing(with_settings(advice, listing), listing), listing);
+    let advice = with_software(advice, &message);
     let advice = with_told(with_closed_over(with_kept(advice, &message), &message), &message);
     let advice = with_worked(with_history(with_long_input(advice, &message), &message), &message);
     let advice = with_less_at_once(within_reach(advice, &message), &message);

@@ -12,6 +12,7 @@ mod mismatch;
 mod mosaic;
 mod run_time;
 mod settings;
+mod software;
 mod torch;
 
 pub use explanation::{Explanation, explain};

@@ -17,7 +17,12 @@ pub(super) fn closes_over(log: &str, lower: &str) -> bool {
     // The alarm of that pass of XLA's comes with arrays that a program makes itself, too.
     let is_folded =
         prose::tells(lower, &[&["constant folding", "constant-folding"], &["oom", "memory"]], &["n't ", "not "]);
-    is_folded || CLOSES.iter().any(|sign| lower.contains(sign)) || tail(log, SEARCHED).lines().any(returns_outer)
+    const FOLDS: [&str; 4] = ["constant folding of", "constant-folding of", "constant-folds", "constant folds"];
+    let is_told = prose::tells(lower, &[&FOLDS, &["slow", "minute", "memory"]], &["n't ", "not "]);
+    is_folded
+        || is_told
+        || CLOSES.iter().any(|sign| lower.contains(sign))
+        || tail(log, SEARCHED).lines().any(returns_outer)
 }
 
 fn returns_outer(line: &str) -> bool {

@@ -50,6 +50,7 @@ use crate::framework::Framework;
 use crate::occasion::Occasion;
 use crate::prose;
 use crate::server::Server;
+use crate::software::SoftwareOption;
 use crate::text::{tail, word};
 
 /// Bytes that are searched: a log ends near its error.
@@ -110,6 +111,8 @@ pub struct Job {
     pub lists_no_process: bool,
     /// Software that the text names.
     pub names: Names,
+    /// Options of the software that the text names, with which it takes less memory.
+    pub software: Vec<SoftwareOption>,
     /// Its server's settings, if it is one.
     pub serving: Serving,
     /// The settings of the memory that the process takes of a GPU.
@@ -156,6 +159,17 @@ impl Job {
         }
         let is_tried = |name: &str| trials::is_tried(&lower, &name.to_ascii_lowercase());
         settings.retain(|setting| setting.is_of_batch() || !is_tried(&setting.name));
+        let worked = Worked::of_commit(tail(log, SEARCHED))
+            .or_else(|| Worked::of_revert(&lower))
+            .or_else(|| Worked::of(&lower))
+            .or_else(|| Worked::of_update(tail(log, SEARCHED)))
+            .or_else(|| Worked::of_change(tail(log, SEARCHED)))
+            .or_else(|| Worked::of_running(tail(log, SEARCHED)))
+            .or_else(|| Worked::of_option(tail(log, SEARCHED)))
+            .or_else(|| Worked::of_condition(tail(log, SEARCHED)));
+        // Lower than a value that runs is none that fails.
+        let runs = |setting: &Setting| matches!(&worked, Some(Worked::Option { name, value }) if setting.is_option(name) && setting.value.to_string() == *value);
+        settings.retain(|setting| !runs(setting));
         let grows = growth::grows(log) || growth::is_told(&lower);
         let has_run = grows || turns::have_run(log);
         // There is no step while weights are made or loaded.
@@ -188,6 +202,7 @@ impl Job {
             lists_no_process: processes::lists_none(&lower),
             processes: ListedProcess::of(log),
             names: Names::of(text, &lower, framework),
+            software: SoftwareOption::all(log),
             serving: Serving::of(log, text, server),
             pool: PoolSettings::of(text, &lower),
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
@@ -203,13 +218,7 @@ impl Job {
             optimizers: Optimizers::of(&lower),
             is_repeated: history::is_repeated(&lower),
             is_resumed: history::is_resumed(&lower),
-            worked: Worked::of_commit(tail(log, SEARCHED))
-                .or_else(|| Worked::of_revert(&lower))
-                .or_else(|| Worked::of(&lower))
-                .or_else(|| Worked::of_update(tail(log, SEARCHED)))
-                .or_else(|| Worked::of_change(tail(log, SEARCHED)))
-                .or_else(|| Worked::of_option(tail(log, SEARCHED)))
-                .or_else(|| Worked::of_condition(tail(log, SEARCHED))),
+            worked,
             occasion: prose::occasion(&lower).filter(is_possible),
             dump: dump_of(text),
         }

@@ -230,6 +230,38 @@ impl Worked {
         })
     }
 
+    /// The option, and its number, with which a sentence tells that a job runs, where another one fails: ``It runs with
+    /// `--max-model-len 8192`, but 16k crashes.``
+    pub(crate) fn of_running(text: &str) -> Option<Self> {
+        const RUNS: [&str; 10] = [
+            "running with",
+            "runs with",
+            "ran with",
+            "run with",
+            "works with",
+            "worked with",
+            "works at",
+            "worked at",
+            "fits with",
+            "fits at",
+        ];
+        sentences(text).find_map(|sentence| {
+            let lower = sentence.to_ascii_lowercase();
+            let (at, sign) = RUNS.iter().find_map(|sign| Some((lower.find(sign)?, sign)))?;
+            let is_contrasted = BAD.iter().any(|bad| lower[at..].contains(bad) || lower[..at].contains(bad));
+            let is_denied = ["n't", "not ", "never", "?", " if "].iter().any(|denied| lower[..at].contains(denied));
+            // Of a sentence in lower case each letter lies where it did.
+            let told = sentence.get(at + sign.len()..).filter(|_| is_contrasted && !is_denied)?;
+            let told = told.trim_start().trim_start_matches(['`', ' ', '-']);
+            let end = told.find([' ', '='])?;
+            let value: String =
+                told[end + 1..].trim_start_matches(['=', ' ']).chars().take_while(char::is_ascii_digit).collect();
+            let is_option =
+                told[..end].contains(['_', '-']) && told[..end].chars().all(|c| word::is_part(c) || c == '-');
+            (is_option && !value.is_empty()).then(|| Self::Option { name: told[..end].to_owned(), value })
+        })
+    }
+
     /// The option of a sentence that tells how it works with that: `With jit_compile=False the memory stays flat.` A number
     /// is a bound that the writer knows.
     pub(crate) fn of_option(text: &str) -> Option<Self> {
@@ -313,6 +345,26 @@ mod tests {
             "jit_compile=False works?",
             "with a_b=True it fails",
             "é_=é",
+            "",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_run() {
+        let of = |text: &str| match Worked::of_running(text) {
+            Some(Worked::Option { name, value }) => Some(format!("{name} {value}")),
+            _ => None,
+        };
+        let told = "Was able to get it running with ` --max-model-len 8192`, but 16k crashed it";
+        assert_eq!(of(told).as_deref(), Some("max-model-len 8192"));
+        assert_eq!(of("batch_size=8 fails, it works with batch_size=4").as_deref(), Some("batch_size 4"));
+        for none in [
+            "it runs with --max-model-len 8192",
+            "it never works with batch_size=4, it crashes",
+            "works with two chips but fails on one",
+            "works with batch_size=é, fails",
             "",
         ] {
             assert_eq!(of(none), None, "{none}");

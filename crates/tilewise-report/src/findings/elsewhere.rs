@@ -159,7 +159,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              is made of lies beside it"
         ))
         .task(format!("Ask for less than 1/{times} at once, or divide it between more than {times} devices")),
-        ElsewhereFinding::NoFailure => Words::new(
+        ElsewhereFinding::NoFailure(Some(error)) => Words::new(format!(
+            "Look for the cause in the text's error, which isn't about memory: {error}. What asked for memory tries again with less"
+        ))
+        .task("Leave memory as it is: the text's error is another")
+        .caveat(error.clone()),
+        ElsewhereFinding::NoFailure(None) => Words::new(
             "Change nothing, unless the step is slow or an error follows: what asked, such as a convolution for its workspace or a pool \
              that grows, tries again with less memory. Other processes may hold the rest",
         ),

@@ -21,7 +21,7 @@ struct Figures {
 
 const OF_JAX: Figures = Figures {
     imports: JAX,
-    print: "held = jax.local_devices()[0].memory_stats(); print(held['bytes_in_use'], 'of', held['bytes_limit'])",
+    print: "print(jax.local_devices()[0].memory_stats())  # bytes_in_use, and bytes_limit; None on a CPU",
     arrays: "# much in use: arrays that a list, an old state or a traceback keeps; drop what is done. The largest:\n",
     program: "# little in use: the program. XLA_FLAGS='--xla_dump_to=dump --xla_dump_hlo_as_text', then: tilewise audit dump",
     pool: "# a limit far below the card: raise XLA_CLIENT_MEM_FRACTION, .75 by default (XLA_PYTHON_CLIENT_… in older JAX)",

@@ -10,7 +10,7 @@ use tilewise_audit::{
     Recommendation,
     recommendation::finding::{Lowered, MemoryFinding, MessageLacks, Shrink},
 };
-use tilewise_oom::{Framework, Setting, Switch, SwitchKind};
+use tilewise_oom::{Framework, Setting, SoftwareOption, Switch, SwitchKind};
 
 /// The reason to look into the program, of a message without a list.
 pub(super) const NO_ARRAYS: &str = "the message lists no arrays";
@@ -53,6 +53,12 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             };
             Words::new(format!("Take {by}less at once ({of}): what a program makes grows with its inputs, its weights don't"))
                 .task(format!("Take {by}less at once: {of}"))
+        }
+        MemoryFinding::Software(SoftwareOption { software, change, effect, keeps_results, .. }) => {
+            let others = if *keeps_results { "" } else { "; results change" };
+            Words::new(format!("{change}, an option of {software}'s own: {effect}{others}"))
+                .task((*change).to_owned())
+                .caveat(format!("{software}: {effect}{others}"))
         }
         MemoryFinding::Switches(switches) => set_switches(switches),
         MemoryFinding::SmallerInputs(sizes) => {

@@ -19,9 +19,10 @@ pub(super) fn words(finding: &ReplicatedArray) -> Words {
     let pieces = finding.array.as_ref().and_then(|array| array.piece_bytes);
     let pieces = pieces.map(|piece| format!("; devices then exchange pieces of {}", bytes(piece))).unwrap_or_default();
     Words::new(format!(
-        "Constrain what {what} is made from to the sharding that is wanted{to}, or go there in two steps that each move one axis \
-         of the mesh{pieces}"
+        "Take {what} to its new sharding{to} in two steps, each of which moves one axis of the mesh{pieces}; or give what it is made from \
+         that sharding from its start, without another one on the way"
     ))
+    .task("Go to the new sharding in two steps, one mesh axis in each")
     .code(SHARDING, constraint(finding))
 }
 
@@ -40,7 +41,8 @@ fn constraint(finding: &ReplicatedArray) -> String {
     let mut axis = |parts: &u64| if *parts > 1 { axes.next().unwrap_or("…") } else { "None" };
     let axes: Vec<&str> = parts.map_or_else(|| vec!["'x'"], |parts| parts.iter().map(&mut axis).collect());
     format!(
-        "x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec({})))  # before the operation",
+        "x = jax.lax.with_sharding_constraint(x, between)  # a NamedSharding: one mesh axis where it is wanted, the others as they were\n\
+         x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec({})))",
         axes.join(", ")
     )
 }

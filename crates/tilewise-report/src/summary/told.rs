@@ -212,7 +212,7 @@ fn unlisted(explanation: &Explanation, budget: &Budget) -> Vec<PeakCause> {
     let others = match largest_unlisted(explanation) {
         _ if temporary == 0 => "arrays that the program makes".to_owned(),
         Some(most) => format!("smaller arrays that the program makes, of {} at most", bytes(most)),
-        None => "other arrays that the program makes".to_owned(),
+        None => "arrays that the program makes, not listed".to_owned(),
     };
     let totals = [
         ("temporaries", made, others.as_str()),
@@ -221,7 +221,7 @@ fn unlisted(explanation: &Explanation, budget: &Budget) -> Vec<PeakCause> {
             arguments.map(|all| all.saturating_sub(listed)),
             if listed == 0 { "arguments" } else { "other arguments" },
         ),
-        ("temporaries", of_core, "other allocations of the kernel"),
+        ("temporaries", of_core, "allocations of the kernel, not listed"),
         ("results", results, "results"),
         ("others", budget.others_bytes, "arrays and programs that were there before"),
         ("fragmentation", budget.fragmentation_bytes, gaps_are),

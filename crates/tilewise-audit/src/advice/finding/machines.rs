@@ -51,8 +51,8 @@ pub enum ElsewhereFinding {
     TooLarge(u64),
     /// Most listed bytes are of floats of 64 bits.
     Doubles,
-    /// No failure: the caller does without the memory.
-    NoFailure,
+    /// No failure: the caller does without the memory. The text's error about something else, if it has one.
+    NoFailure(Option<String>),
     /// No failure: an array takes a large part of the host's free memory.
     LargePart,
     /// The host pins no more memory.
@@ -310,7 +310,7 @@ impl ElsewhereFinding {
             | Self::Implementation(_)
             | Self::AnyAlgorithm
             | Self::NoAutotuning
-            | Self::NoFailure
+            | Self::NoFailure(_)
             | Self::LargePart
             | Self::Pinned => Change::None,
             Self::SmallerWorkspace

@@ -4,7 +4,7 @@ use crate::advice::change::Change;
 use tilewise::ElementType;
 use tilewise_oom::{
     Budget, Form, Kept, Message, Model, Occasion, Optimizers, PrintedSize, Resharding, Resource, Server, Setting,
-    Switch, SwitchKind, Told, UntiledMachine, Worked,
+    SoftwareOption, Switch, SwitchKind, Told, UntiledMachine, Worked,
 };
 
 /// A program that doesn't fit.
@@ -49,6 +49,8 @@ pub enum MemoryFinding {
     },
     /// The job's own command has options off that would make its program smaller.
     Switches(Vec<Switch>),
+    /// An option of the software that the text names.
+    Software(SoftwareOption),
     /// Sizes of the largest listed array that may be those of inputs.
     SmallerInputs(Vec<u64>),
     /// Whole attention scores are made, though the text shows a blockwise kernel.
@@ -460,6 +462,7 @@ impl MemoryFinding {
             Self::Settings { .. }
             | Self::SmallerInputs(_)
             | Self::LessAtOnce { .. }
+            | Self::Software(_)
             | Self::OutOfReach(_)
             | Self::UncutGraph
             | Self::ScoresBesideKernel => Change::Chunk,
