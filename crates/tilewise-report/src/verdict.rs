@@ -1,7 +1,8 @@
 //! Whether a program fits a memory, and by how much.
 
 use crate::{memory_name, style::bytes};
-use tilewise_audit::{Machine, Report};
+use tilewise::tpu::Generation;
+use tilewise_audit::{Machine, Report, ReportWarning};
 
 /// Whether a program fits a memory, and by how much.
 ///
@@ -42,6 +43,13 @@ pub enum Doubt {
     NotCompiled,
     /// Not all of the text could be read or sized.
     Unread,
+    /// The text is of another generation of TPUs, whose compiler may take less.
+    OtherGeneration {
+        /// The generation that it was compiled for.
+        other: Generation,
+        /// Bytes that the text takes, planned for the one asked for.
+        planned: u64,
+    },
     /// The program has no plan, and its temporaries may share memory.
     Sharing {
         /// Bytes that it needs at least.
@@ -58,7 +66,8 @@ impl Verdict {
         let bounds = report.memory_bounds;
         let (least, most) = (bounds.at_least_bytes(), bounds.at_most_bytes);
         match bounds.fits(limit) {
-            Some(true) => Self::Fits { left: limit.saturating_sub(most) },
+            Some(true) => Doubt::of_other_generation(report, limit)
+                .map_or(Self::Fits { left: limit.saturating_sub(most) }, Self::MayNotFit),
             Some(false) => Self::DoesNotFit { missing: least.saturating_sub(limit) },
             None if bounds.is_assumed => Self::MayNotFit(Doubt::Machine),
             None => Self::MayNotFit(Doubt::of(report).unwrap_or(Doubt::Sharing { least, most })),
@@ -71,7 +80,7 @@ impl Verdict {
         match self {
             Self::Fits { .. } => "fits",
             Self::DoesNotFit { .. } => "does_not_fit",
-            Self::MayNotFit(Doubt::Sharing { .. }) => "may_not_fit",
+            Self::MayNotFit(Doubt::Sharing { .. } | Doubt::OtherGeneration { .. }) => "may_not_fit",
             Self::MayNotFit(_) => "unknown",
         }
     }
@@ -97,6 +106,18 @@ impl Verdict {
 }
 
 impl Doubt {
+    /// The doubt about a text of another generation: of 19 programs compiled for both, a v5e needed a third more than planned by
+    /// a v6e's text at the most, and the others less than a tenth of it.
+    fn of_other_generation(report: &Report, limit: u64) -> Option<Self> {
+        let planned = report.memory_bounds.at_most_bytes;
+        let other = report.warnings.iter().find_map(|warning| match warning {
+            ReportWarning::OtherGeneration { other, .. } => Some(*other),
+            _ => None,
+        });
+        let is_close = planned.saturating_add(planned / 3) > limit;
+        other.filter(|_| is_close).map(|other| Self::OtherGeneration { other, planned })
+    }
+
     /// Why a program's memory isn't known; `None` if all of it was read and sized.
     #[must_use]
     pub fn of(report: &Report) -> Option<Self> {
@@ -120,6 +141,9 @@ impl std::fmt::Display for Doubt {
                 "this text isn't scheduled, so XLA hasn't compiled it, and nothing tells which temporaries it takes",
             ),
             Self::Unread => f.write_str("not all of it could be read or sized"),
+            Self::OtherGeneration { other, planned } => {
+                write!(f, "the text is of a {other} and takes {} so; the other compiler may need a third more", bytes(*planned))
+            }
             Self::Sharing { least, most } => {
                 write!(f, "it needs {} to {}, as temporaries share memory", bytes(*least), bytes(*most))
             }

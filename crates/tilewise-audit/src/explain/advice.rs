@@ -23,6 +23,9 @@ pub(super) const TELLING: u64 = 32;
 /// Bytes that count in the smallest TPU's memory, a sixty-fourth of it.
 const MUCH: u64 = 128 << 20;
 
+/// A reduction that one sample less of many may bring.
+const LITTLE_PERCENT: u64 = 10;
+
 /// Maximum number of recommendations: readers stop here.
 const MOST: usize = 4;
 
@@ -294,7 +297,9 @@ pub(super) fn with_less_at_once(mut advice: Vec<Recommendation>, message: &Messa
             is_batch_ruled_out: only.is_batch_ruled_out,
             ..Recommendation::new(finding, Target::Argument, only.framework)
         };
-        advice.push(less);
+        // A little less of the inputs is at hand before a program is looked into.
+        let is_little = shrink.is_some_and(|shrink| shrink.percent <= LITTLE_PERCENT);
+        advice.insert(usize::from(!is_little), less);
     }
     advice
 }
