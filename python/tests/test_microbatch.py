@@ -568,3 +568,25 @@ def test_samples_that_are_computed_again(step):
     found = jax.tree.leaves(jax.jit(tw.microbatch(step, 4, 1, recompute=True))(jnp.eye(8), x))
     for one, other in zip(found, jax.tree.leaves(step(jnp.eye(8), x)), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [lambda layer: layer, jax.checkpoint])
+def test_weights_of_two_towers_get_the_gradients_of_both(layer):
+    """A loop hands its weights on, as Flax NNX does, so that its gradient starts from a later loop's."""
+    keys = NORMAL(KEYS[1], (12, 8))
+
+    def step(layers, x):
+        @layer
+        def one(h, w):
+            return jnp.tanh(h @ w), w
+
+        def loss(layers):
+            queries, layers = jax.lax.scan(one, x, layers)
+            found, _ = jax.lax.scan(one, keys, layers)
+            return jax.nn.logsumexp(queries @ found.T, -1).mean()
+
+        return jax.value_and_grad(loss)(layers)
+
+    found = jax.tree.leaves(jax.jit(tw.microbatch(step, PARTS, 1))(STACK, X))
+    for one, other in zip(found, jax.tree.leaves(step(STACK, X)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -102,6 +103,28 @@ def called(equation: Any, operands: list[_T], calls: Mapping[str, str]) -> tuple
     first = lengths.matvec + lengths.vecmat
     last = first + lengths.solve
     return program.solve, operands[first:last] + operands[last + lengths.transpose_solve :]
+
+
+def accumulator(jaxpr: Any, place: int) -> int | None:
+    """The place of an input to which a program adds something for a result, and that it reads for nothing else.
+
+    The gradient of a loop that hands its weights on, as Flax NNX's does, has one for each weight.
+    """
+    program = opened(jaxpr)
+    result, made = program.outvars[place], makers(program.eqns)
+    reads = Counter(variables(atom for each in program.eqns for atom in each.invars) + variables(program.outvars))
+    if is_literal(result) or result not in made or reads[result] != 1:
+        return None
+    equation = program.eqns[made[result]]
+    callee = equation.params.get({**INLINED, **dict.fromkeys(CHECKPOINTS, "jaxpr")}.get(equation.primitive.name, ""))
+    if equation.primitive.name in ("add", "add_any"):
+        atoms = equation.invars
+    else:
+        at = None if callee is None else accumulator(callee, equation.outvars.index(result))
+        atoms = [] if at is None else [equation.invars[at]]
+    inputs = {variable: at for at, variable in enumerate(program.invars)}
+    found = [inputs[atom] for atom in variables(atoms) if atom in inputs and reads[atom] == 1]
+    return found[0] if len(found) == 1 else None
 
 
 def evaluated(

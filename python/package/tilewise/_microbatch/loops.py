@@ -9,13 +9,14 @@ from typing import Any, Protocol
 
 from tilewise._base.modules import module
 from tilewise._jax import internals
-from tilewise._jax.jaxprs import CHECKPOINTS
+from tilewise._jax.jaxprs import CHECKPOINTS, accumulator
 from tilewise._microbatch.rules import Each, Partial, RefusedError, Share, Whole, merged
 
 
 class Parts(Protocol):
     """A `Program` as its loops see it."""
 
+    is_within: bool
     shares: dict[int, Share]
     avals: dict[int, Any]
     constants: dict[int, Any]
@@ -27,6 +28,7 @@ class Parts(Protocol):
     def call(self, jaxpr: Any, consts: Sequence[Any], arguments: list[int], outer: Any = None) -> list[int]: ...
     def rows(self, at: int, rows: Each) -> int: ...
     def counted_once(self, at: int) -> int: ...
+    def finished(self, at: int) -> int: ...
     def step(
         self, compute: Any, reads: list[int], results: list[tuple[Any, Share]], is_costly: bool = False
     ) -> list[int]: ...
@@ -123,6 +125,32 @@ def _emit_loop(program: Parts, eqn: Any, reads: list[int], shares: list[Share], 
     return [made[at] for at in range(len(shares))]
 
 
+def _accumulated(program: Parts, eqn: Any, reads: list[int], results: list[Share]) -> dict[int, int]:
+    """By result, a sum over the batch, the value to which a loop adds it; the loop reads zeros in its place.
+
+    So the sum doesn't wait for a value that may itself follow from another sum.
+    """
+    jnp, scan = module("jax.numpy"), internals.Scan.of(eqn)
+    found: dict[int, int] = {}
+    for place, share in enumerate(results):
+        at = None if program.is_within or not isinstance(share, Partial) else accumulator(scan.body, place)
+        is_carried = place < scan.carry
+        own = at is not None and (at == scan.consts + place if is_carried else at >= scan.consts + scan.carry)
+        if at is None or not own or not isinstance(program.shares[reads[at]], Whole):
+            continue
+        found[place], aval = reads[at], program.avals[reads[at]]
+        zeros = functools.partial(lambda aval, values, part: [jnp.zeros(aval.shape, aval.dtype)], aval)
+        [reads[at]] = program.step(zeros, [], [(aval, Whole())])
+    return found
+
+
+def _added(program: Parts, start: int, at: int) -> int:
+    """A value and a sum over the batch, once all parts are added up."""
+    total = program.finished(at)
+    share = Whole(max(program.shares[start].turn, program.shares[total].turn))
+    return program.step(lambda values, part: [values[0] + values[1]], [start, total], [(program.avals[at], share)])[0]
+
+
 def _scan(program: Parts, eqn: Any, reads: list[int], shares: list[Share]) -> list[int]:
     lax, params = module("jax.lax"), eqn.params
     scan = internals.Scan.of(eqn)
@@ -138,13 +166,14 @@ def _scan(program: Parts, eqn: Any, reads: list[int], shares: list[Share]) -> li
         return body, [body.shares[at] for at in body.results[: counts[1]]]
 
     body, carry = _carried(carry, step)
+    stacked = [body.shares[at] for at in body.results[counts[1] :]]
+    stacked = [share.along(share.at + 1) if isinstance(share, Each) else share for share in stacked]
+    results = [*carry, *stacked]
+    added = _accumulated(program, eqn, reads, results)
     starts = reads[counts[0] : counts[0] + counts[1]]
     reads[counts[0] : counts[0] + counts[1]] = [
         _given(program, at, share) for at, share in zip(starts, carry, strict=True)
     ]
-    stacked = [body.shares[at] for at in body.results[counts[1] :]]
-    stacked = [share.along(share.at + 1) if isinstance(share, Each) else share for share in stacked]
-    results = [*carry, *stacked]
 
     def run(values: list[Any], part: Any, places: list[int]) -> list[Any]:
         consts, start, xs = _split(values, *counts)
@@ -165,7 +194,8 @@ def _scan(program: Parts, eqn: Any, reads: list[int], shares: list[Share]) -> li
         found = dict(zip(carried, end, strict=True)) | dict(zip(asked, ys, strict=True))
         return [found[at] for at in places]
 
-    return _emit_loop(program, eqn, reads, results, run)
+    made = _emit_loop(program, eqn, reads, results, run)
+    return [_added(program, added[place], at) if place in added else at for place, at in enumerate(made)]
 
 
 def _closure(body: Parts, wanted: list[int], counts: tuple[int, int]) -> list[int]:
