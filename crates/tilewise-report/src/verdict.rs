@@ -2,7 +2,7 @@
 
 use crate::{memory_name, style::bytes};
 use tilewise::tpu::Generation;
-use tilewise_audit::{Machine, Report, ReportWarning};
+use tilewise_audit::{Machine, Report};
 
 /// Whether a program fits a memory, and by how much.
 ///
@@ -106,16 +106,9 @@ impl Verdict {
 }
 
 impl Doubt {
-    /// The doubt about a text of another generation: of 19 programs compiled for both, a v5e needed a third more than planned by
-    /// a v6e's text at the most, and the others less than a tenth of it.
     fn of_other_generation(report: &Report, limit: u64) -> Option<Self> {
         let planned = report.memory_bounds.at_most_bytes;
-        let other = report.warnings.iter().find_map(|warning| match warning {
-            ReportWarning::OtherGeneration { other, .. } => Some(*other),
-            _ => None,
-        });
-        let is_close = planned.saturating_add(planned / 3) > limit;
-        other.filter(|_| is_close).map(|other| Self::OtherGeneration { other, planned })
+        report.doubted_by(limit).map(|other| Self::OtherGeneration { other, planned })
     }
 
     /// Why a program's memory isn't known; `None` if all of it was read and sized.
@@ -142,7 +135,11 @@ impl std::fmt::Display for Doubt {
             ),
             Self::Unread => f.write_str("not all of it could be read or sized"),
             Self::OtherGeneration { other, planned } => {
-                write!(f, "the text is of a {other} and takes {} so; the other compiler may need a third more", bytes(*planned))
+                write!(
+                    f,
+                    "the text is of a {other} and takes {} so; the other compiler may need a third more",
+                    bytes(*planned)
+                )
             }
             Self::Sharing { least, most } => {
                 write!(f, "it needs {} to {}, as temporaries share memory", bytes(*least), bytes(*most))

@@ -154,7 +154,7 @@ impl<'m> ProgramModel<'m> {
             arrays,
             total_bytes,
             temporary_bytes: plan.temporary_bytes(),
-            limit: planned.available_bytes(),
+            limit: planned.sure_bytes(),
             buffers,
             own_loops: own_loops(module),
             has_relayouts: copies.iter().any(|copy| copy.class == CopyClass::Relayout),

@@ -162,7 +162,12 @@ fn report(asked: Audit<'_>) -> Report {
     let is_assumed = assumed.is_some();
     let is_machine_shown = asked.machine.is_some() || options.named.is_some() || shows_machine(module);
     auditor.warnings.extend(assumed);
-    auditor.warnings.extend(machine.generation().and_then(|generation| of_another(module, generation, options)));
+    let other = machine.generation().and_then(|generation| of_another(module, generation, options));
+    let other_generation = match &other {
+        Some(ReportWarning::OtherGeneration { other, .. }) => Some(*other),
+        _ => None,
+    };
+    auditor.warnings.extend(other);
     let libtpu = options.libtpu.or(options.build.and_then(Libtpu::of_build)).filter(|_| machine.generation().is_some());
     auditor.warnings.extend(of_another_build(libtpu, options.build, machine));
     auditor.check_spaces(machine);
@@ -231,6 +236,7 @@ fn report(asked: Audit<'_>) -> Report {
             machine,
             partitions: partitions(module),
             is_machine_shown,
+            other_generation,
             limit: options.limit,
             plan,
             planner: planner.ok(),

@@ -12,7 +12,7 @@ use crate::{
     program::{PlannedProgram, SourceLine, call_stack, has_gradient, has_sparse_core, names_under_checkpoints},
 };
 use std::sync::OnceLock;
-use tilewise::tpu::Libtpu;
+use tilewise::tpu::{Generation, Libtpu};
 use tilewise_memory::{Machine, MemoryPlan};
 use tilewise_time::{NoTime, Time};
 
@@ -96,6 +96,13 @@ impl Report {
     #[must_use]
     pub fn available_bytes(&self) -> Option<u64> {
         self.planned.available_bytes()
+    }
+
+    /// The generation of TPUs that the text was compiled for, where it is planned for another whose compiler may need more than
+    /// this memory.
+    #[must_use]
+    pub fn doubted_by(&self, limit: u64) -> Option<Generation> {
+        self.planned.doubted_by(limit)
     }
 
     /// Whether the machine is given, or shown by the text or its file's name; else it is the default.
