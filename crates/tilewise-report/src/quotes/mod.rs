@@ -53,7 +53,7 @@ pub struct LineEdit {
     pub file: String,
     /// Its number, from 1.
     pub line: u32,
-    /// The line now.
+    /// The line now, with those that its call goes on in.
     pub before: String,
     /// The line after the change, perhaps behind a new one.
     pub after: String,
@@ -72,6 +72,35 @@ impl Quotes {
         let number = usize::try_from(line).ok()?.checked_sub(1)?;
         let text = self.0.get(file)?.lines().nth(number)?.trim();
         (!text.is_empty()).then(|| text.chars().take(LONGEST_LINE).collect())
+    }
+
+    /// The line in which a call begins with those that it goes on in, as they are, and the call in one line.
+    fn call(&self, file: &str, line: u32) -> Option<(String, String)> {
+        /// Maximum number of lines of a call.
+        const MOST: usize = 8;
+        let number = usize::try_from(line).ok()?.checked_sub(1)?;
+        let lines = || self.0.get(file).into_iter().flat_map(|text| text.lines()).skip(number).map(str::trim_end);
+        let first = lines().next()?;
+        let indent = first.len() - first.trim_start().len();
+        let (mut before, mut joined) = (String::new(), String::new());
+        for text in lines().take(MOST) {
+            let own = (text.len() - text.trim_start().len()).min(indent);
+            if !before.is_empty() {
+                before.push('\n');
+                joined.push_str(if joined.ends_with(['(', '[', '{']) { "" } else { " " });
+            }
+            before.push_str(&text[own..]);
+            joined.push_str(text.trim());
+            let depth = letters(&joined).fold(0_i64, |depth, (_, letter)| match letter {
+                '(' | '[' | '{' => depth + 1,
+                ')' | ']' | '}' => depth - 1,
+                _ => depth,
+            });
+            if depth <= 0 {
+                return (joined.chars().count() < LONGEST_LINE).then_some((before, joined));
+            }
+        }
+        None
     }
 
     /// The program's gradient in parts, and the edit of the line that takes the gradient: the line that the program
@@ -164,10 +193,9 @@ impl Quotes {
             }
         }
         if let Finding::MappedCall(MappedCall { line, at_once, has_gradient, .. }) = &about.finding {
-            let before = self.of(&line.file, line.line)?;
-            let (_, after) = mapped_in_parts(&before, *at_once, *has_gradient)?;
-            let is_whole = before.chars().count() < LONGEST_LINE;
-            return is_whole.then(|| LineEdit { file: line.file.clone(), line: line.line, before, after });
+            let (before, call) = self.call(&line.file, line.line)?;
+            let (_, after) = mapped_in_parts(&call, *at_once, *has_gradient)?;
+            return Some(LineEdit { file: line.file.clone(), line: line.line, before, after });
         }
         if let (Finding::RepeatedLayers(finding), Some(edited)) = (&about.finding, &about.edited) {
             let (file, line) = (&edited.line.file, edited.line.line);

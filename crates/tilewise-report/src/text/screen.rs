@@ -409,7 +409,10 @@ fn write_edit(edit: &LineEdit, indent: &str, out: &mut dyn Write) -> io::Result<
     if let Some(above) = edit.above() {
         return writeln!(out, "{}\n{indent}    {}", new(above), visible(&edit.before));
     }
-    writeln!(out, "{indent}  - {}\n{}", visible(&edit.before), new(&edit.after))
+    for line in edit.before.lines() {
+        writeln!(out, "{indent}  - {}", visible(line))?;
+    }
+    writeln!(out, "{}", new(&edit.after))
 }
 
 /// A text, and under each figure that was read a mark.
