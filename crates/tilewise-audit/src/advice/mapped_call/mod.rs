@@ -43,7 +43,7 @@ pub(super) fn mapped_call(
         let finding = MappedCall { line: call.below.line.clone(), size, at_once, has_gradient: call.has_gradient };
         Proposal::new(Finding::MappedCall(finding), Target::Value, program.advised(largest)).bound().at_most(buffers)
     };
-    let whole = call.made_whole(&left);
+    let whole = call.made_whole(&left).saturating_add(call.held_twice());
     let freed = |proposal: Proposal| Some((enough(&proposal)?.checked_sub(whole)?, proposal));
     let more = successors(Some(PARTS.min(size)), |parts| parts.checked_mul(2));
     let mut all = more.take_while(|parts| *parts <= MOST_PARTS.min(size)).filter_map(|parts| freed(proposal(parts)));
@@ -148,6 +148,19 @@ impl<'p, 'm> Call<'p, 'm> {
             Some((array.buffer, bytes))
         };
         program.temporaries().filter_map(of_part).collect()
+    }
+
+    /// Bytes of donated arguments whose rows the loop still reads while it stacks up those of the results, which lie in them
+    /// today.
+    fn held_twice(&self) -> u64 {
+        let aliases = self.program.module.input_output_aliases().unwrap_or_default();
+        let donated: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
+        let is_donated = |at: &Instruction<'_>| at.parameter_number().is_some_and(|number| donated.contains(&number));
+        let bytes = |array: &LiveArray<'m>| {
+            let (at, leaf) = self.program.flow.told(array.position)?;
+            self.dimension(&at, leaf).filter(|_| is_donated(&array.instruction)).map(|_| array.bytes)
+        };
+        self.program.arguments().filter_map(bytes).fold(0, u64::saturating_add)
     }
 
     /// Bytes of the call's results that exist only in pieces today, since what reads them is fused to it.
