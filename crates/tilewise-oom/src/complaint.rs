@@ -134,6 +134,14 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
             prose::words(sentence).into_iter().find_map(|word| OF_CORES.into_iter().find(|core| *core == word))?;
         Some((core, sentence))
     });
+    // A post on a core's memory may tell in another sentence that it ran out.
+    let named = prose::words(&lower).into_iter().find_map(|word| OF_CORES.into_iter().find(|core| *core == word));
+    // A post begins with its title, or with what it is about.
+    let is_title = |sentence: &&str| has(sentence, &MEMORY) && !has(sentence, &DENIALS);
+    let title = prose::sentences(&lower).next().filter(is_title);
+    let ran_out = || title.into_iter().chain(prose::sentences(&lower).filter(is_told)).find(|of| has(of, &RAN_OUT));
+    let names_others = has(&lower, &[" hbm", "vram", " ram"]);
+    let of_core = of_core.or_else(|| named.filter(|_| !names_others).and_then(|core| Some((core, ran_out()?))));
     let quoted = |sentence: &str| lower.find(sentence).map(|at| text[at..at + sentence.len()].to_owned());
     if let Some((core, sentence)) = of_core.filter(|_| last_error(text).is_none()) {
         let (memory_space, quote) = (Some(core.to_owned()), quoted(sentence));
@@ -146,7 +154,7 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
         });
     }
     let told = |known: &[&str]| prose::sentences(&lower).filter(is_told).find(|sentence| has(sentence, known));
-    let (failed, grows) = (told(&RAN_OUT), prose::sentences(&lower).find(|sentence| grows_in_words(sentence)));
+    let (failed, grows) = (ran_out(), prose::sentences(&lower).find(|sentence| grows_in_words(sentence)));
     let failed = failed.or(grows);
     // An error of another kind is what ended the job.
     let asked = || told(&TAKES).filter(|_| last_error(text).is_none());
@@ -225,6 +233,8 @@ mod tests {
             ("A save takes 14GB of CPU memory. With a larger model I run out of memory when it saves.", Form::Host),
             ("How can I reduce the memory usage of jax.hessian?", Form::Told),
             ("Training crashes with OOM. The training node crashes as it saves.", Form::Host),
+            ("[Bug] OOM on a GPU with the new release\nVersions: see below", Form::Gpu),
+            ("OOM on a TPU\nThe vmem fix isn't in my version.", Form::Assignment),
             ("Pallas kernels: vmem error when using larger models.", Form::Assignment),
             ("At length 256 it seems that the page table is taking too much smem.", Form::Assignment),
         ] {

@@ -167,7 +167,7 @@ impl Job {
             .or_else(|| Worked::of_running(tail(log, SEARCHED)))
             .or_else(|| Worked::of_option(tail(log, SEARCHED)))
             .or_else(|| Worked::of_condition(tail(log, SEARCHED)));
-        // Lower than a value that runs is none that fails.
+        // A value that runs need not be lowered.
         let runs = |setting: &Setting| matches!(&worked, Some(Worked::Option { name, value }) if setting.is_option(name) && setting.value.to_string() == *value);
         settings.retain(|setting| !runs(setting));
         let grows = growth::grows(log) || growth::is_told(&lower);

@@ -296,7 +296,12 @@ fn value(behind: &str, is_option: bool) -> Option<u64> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let is_whole = !rest[digits..].starts_with(|next: char| "._*/+-".contains(next) || next.is_alphanumeric());
     let is_ended = is_whole || rest[digits..].starts_with(". ") || &rest[digits..] == ".";
-    rest[..digits].parse().ok().filter(|value| is_ended && (1..10_000_000).contains(value))
+    let value: u64 = rest[..digits].parse().ok().filter(|_| is_ended)?;
+    // `16 * 1024`
+    let factor = rest[digits..].trim_start_matches(' ').strip_prefix("* ").map(str::trim_start);
+    let factor = factor.map(|factor| factor.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    let value = factor.map_or(Some(value), |factor| value.checked_mul(factor.parse().ok()?))?;
+    (1..10_000_000).contains(&value).then_some(value)
 }
 
 #[cfg(test)]
@@ -338,6 +343,8 @@ mod tests {
             read("per_device_batch_size=16 max_target_length=2048"),
             ["per_device_batch_size 16", "max_target_length 2048"]
         );
+        assert_eq!(read("batch_size = 4 * 8\nseq_len = 16 * 1024"), ["batch_size 32", "seq_len 16384"]);
+        assert_eq!(read("batch_size = 4 * é, seq_len = 9 * 99999999999999999999"), [""; 0]);
         assert_eq!(
             read("--per_device_train_batch_size 256 \\\n --seq_len=512"),
             ["per_device_train_batch_size 256", "seq_len 512"]
