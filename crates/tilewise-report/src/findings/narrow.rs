@@ -77,6 +77,17 @@ pub(super) fn state(finding: &WideState, about: &Recommendation) -> Words {
                 .jax(about, JAX_AND_NUMPY, code)
                 .caveat("their values are rounded to 8 significant bits; drop the old arrays")
         }
+        WideStateKind::Carry => Words::new(format!(
+            "Carry the array through the loop in bfloat16, which takes {taken} in f32: what it begins with, and what each step makes of it"
+        ))
+        .task("Carry the array through the loop in bfloat16 (f32 now)")
+        .jax(
+            about,
+            JAX_AND_NUMPY,
+            "carry = jnp.zeros(shape, jnp.bfloat16)  # where the loop begins\n\
+             carry = carry + new.astype(carry.dtype)  # in its step",
+        )
+        .caveat("each step rounds its values to 8 significant bits: float32 sums of many steps are surer"),
         _ => Words::new(format!("Make {state}, {taken} in f32, in bfloat16, and what is written into it"))
             .task(format!("Make {state} in bfloat16 (f32 now)"))
             .caveat(format!("cast what is written into it, too; {ROUNDED}")),

@@ -104,9 +104,6 @@ pub(super) fn remedy(group: &PeakGroup<'_>, report: &Report) -> Option<&'static 
         Purpose::LoopCarry if is_stacked(group) => {
             "Carry sums or means of the loop's steps in place of the stack, or run fewer steps at a time"
         }
-        Purpose::LoopCarry if width == Width::Full => {
-            "Carry less through the loop: finish and drop what no later step reads (in bfloat16 it takes half, and results change)"
-        }
         Purpose::LoopCarry => "Carry less through the loop: finish and drop what no later step reads",
         _ => IN_PARTS,
     })

@@ -435,6 +435,8 @@ pub enum WideStateKind {
     Moments,
     /// Weights that no gradient updates.
     Weights,
+    /// An array that a loop carries.
+    Carry,
 }
 
 /// The first of the arrays whose shapes are cut off.

@@ -1,5 +1,5 @@
-//! State that takes less in another form: in 16 bits a cache, the optimizer's first moment, and weights that no gradient
-//! updates; as sums of rows and columns both moments.
+//! State that takes less in another form: in 16 bits a cache, the optimizer's first moment, weights that no gradient updates,
+//! and what a loop carries; as sums of rows and columns both moments.
 
 use crate::advice::{
     change::Target,
@@ -7,9 +7,10 @@ use crate::advice::{
     program::{LiveArray, ProgramModel},
     rule::Proposal,
 };
-use crate::program::{Purpose, is_name, name, root};
+use crate::program::{Purpose, is_name, name, op_name, root};
 use foldhash::HashMap;
 use tilewise::{ElementType, Shape};
+use tilewise_hlo::Opcode;
 
 /// Maximum number of keys that are named.
 const MOST_KEYS: usize = 2;
@@ -22,10 +23,24 @@ pub(crate) fn narrowed(
     enough: impl Fn(&Proposal) -> Option<u64>,
 ) -> Option<(u64, Proposal)> {
     let kinds = [WideStateKind::Cache, WideStateKind::FirstMoment, WideStateKind::Moments, WideStateKind::Weights];
-    kinds.into_iter().find_map(|kind| {
-        let proposal = of_kind(program, kind, is_donated)?;
-        Some((enough(&proposal)?, proposal))
-    })
+    let of_arguments = kinds.into_iter().filter_map(|kind| of_kind(program, kind, is_donated));
+    of_arguments.chain(carried(program)).find_map(|proposal| Some((enough(&proposal)?, proposal)))
+}
+
+/// The largest array that a loop carries in `f32`, where no gradient is taken through it.
+fn carried(program: &ProgramModel<'_>) -> Option<Proposal> {
+    // The compiler's own loops, such as a gather's, are called as what they are made of.
+    let is_carried = |array: &&LiveArray<'_>| {
+        let is_loop = array.instruction.opcode() == Opcode::While;
+        let is_of_program = is_loop && op_name(&array.instruction).is_some_and(|name| name.contains("while"));
+        is_of_program && array.is_at_peak && array.element_type() == ElementType::F32
+    };
+    let largest = program.temporaries().filter(|_| !program.has_gradient).filter(is_carried);
+    let largest = largest.max_by_key(|array| array.bytes)?;
+    let (kind, bytes) = (WideStateKind::Carry, largest.bytes);
+    let finding = Finding::WideState(WideState { kind, roots: Vec::new(), keys: Vec::new(), bytes });
+    let smaller = [(largest.buffer, bytes.div_ceil(2))];
+    Some(Proposal::new(finding, Target::Loop, program.advised(largest)).at_most(smaller).bound())
 }
 
 fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) -> Option<Proposal> {
@@ -40,6 +55,7 @@ fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) ->
             WideStateKind::Moments => {
                 purpose == Purpose::OptimizerState && (has_word(&name, "mu") || has_word(&name, "nu"))
             }
+            WideStateKind::Carry => false,
             // A gradient's small steps are lost in 16 bits.
             WideStateKind::Weights => purpose == Purpose::Parameter && !updated.contains(&bare(array)),
         };
@@ -90,7 +106,7 @@ fn has_word(name: &str, word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::WideStateKind;
+    use super::{super::looped::Looped, WideStateKind};
     use crate::{Audit, Machine, Program, Recommendation, recommendation::finding::Finding};
     use tilewise::tpu::Generation;
 
@@ -123,6 +139,20 @@ ENTRY main (w.1: bf16[1024,16384], k.1: f32[1024,8192], v.1: bf16[1024,8192]) ->
         );
         assert_eq!(*bytes, 16 << 20);
         assert!(matches!(&found(50)[..], [_, (Finding::Memory(_), _)]));
+    }
+
+    /// 34 MiB that each turn reads and writes whole, beside an argument as large, for a memory of 64.
+    #[test]
+    fn what_a_loop_carries_is_narrowed() {
+        let turn = "y = ONE negate(x)\n  kept = ALL negate(stack)";
+        let start = "ALL custom-call(), custom_call_target=\"AllocateBuffer\"";
+        let end = "least = f32[] constant(0)\n  ROOT r.1 = ONE reduce(e, least), dimensions={0}, to_apply=sum";
+        let found = Looped { steps: 17, matrix: "512,1024", turn, start, end }.advice();
+        let kinds = found.iter().filter_map(|one| match &one.finding {
+            Finding::WideState(state) => Some((state.kind, state.bytes, one.saving.bytes())),
+            _ => None,
+        });
+        assert_eq!(kinds.collect::<Vec<_>>(), [(WideStateKind::Carry, 34 << 20, Some(17 << 20))]);
     }
 
     /// Weights and Adam's moments, of 32 MiB each and donated, for a memory of 50 MiB: the first moment in 16 bits isn't enough.
