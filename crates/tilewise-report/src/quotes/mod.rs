@@ -412,6 +412,9 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Optio
         let is_new = name > 0 && !is_call && &behind[..name] != "nothing_saveable";
         return is_new.then(|| format!("{before}checkpoint_policies.nothing_saveable{}", &behind[name..]));
     }
+    if finding.is_stack {
+        return stacked(line);
+    }
     // The function of a value in its step.
     let function = || about.array.as_ref()?.source.as_ref()?.function.as_deref()?.rsplit('.').next();
     let (call, checkpoint, step) = match finding.library {
@@ -422,6 +425,16 @@ fn recomputed(finding: &KeptByLoop, about: &Recommendation, line: &str) -> Optio
     let (before, behind) = line.split_once(&format!("{call}{step}"))?;
     let is_step = is_name(step) && behind.starts_with(',');
     is_step.then(|| format!("{before}{call}{checkpoint}({step}){behind}"))
+}
+
+/// `hk.experimental.layer_stack(n)(block)(x)` with each layer recomputed.
+fn stacked(line: &str) -> Option<String> {
+    const CALL: &str = "layer_stack(";
+    let (before, behind) = line.split_once(CALL).filter(|(before, _)| !before.trim_start().starts_with('#'))?;
+    let (options, behind) = behind.split_at(closing(behind)?);
+    let given = behind.strip_prefix(")(")?;
+    let (layer, behind) = given.split_at(closing(given)?);
+    is_name(layer).then(|| format!("{before}{CALL}{options})(hk.remat({layer}){behind}"))
 }
 
 /// The letters of a line of code outside of texts, each with its byte; none behind a comment, or a text that doesn't end.
@@ -477,7 +490,7 @@ fn closing(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{assigned, closing, first_argument, taken};
+    use super::{assigned, closing, first_argument, stacked, taken};
 
     #[test]
     fn gradients_with_their_options() {
@@ -509,6 +522,17 @@ mod tests {
             assert!(!of_raw(made), "{made}");
         }
         assert_eq!(quotes("batch = f(raw)").made_of("raw", &["batch", "own"], "a.py", 2), None);
+    }
+
+    #[test]
+    fn layers_of_a_stack() {
+        let edited = stacked("a = hk.experimental.layer_stack(N, name=\"t\")(block)(a)");
+        assert_eq!(edited.as_deref(), Some("a = hk.experimental.layer_stack(N, name=\"t\")(hk.remat(block))(a)"));
+        for none in
+            ["layer_stack(4)", "layer_stack(4)(hk.remat(block))(x)", "# layer_stack(4)(f)(x)", "layer_stack(4)(f"]
+        {
+            assert_eq!(stacked(none), None, "{none}");
+        }
     }
 
     #[test]
