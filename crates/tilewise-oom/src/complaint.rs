@@ -113,7 +113,8 @@ const OF_CORES: [&str; 2] = ["vmem", "smem"];
 const FULL: [&str; 7] = ["error", "too much", "not enough", "exceed", "overflow", "full", "limit"];
 
 /// A person's sentence on memory, in a text without an error: that it ran out, grows, or is more than was thought.
-pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
+/// `log` is the text with the marks of its lines, such as a heading's.
+pub(crate) fn of(text: &str, device: Device, log: &str) -> Option<Message> {
     // Notation and programs are answered as what they are.
     if text.len() > LONGEST || text.contains("HloModule ") || text.contains(":T(") || Error::of(text).is_about_another()
     {
@@ -136,8 +137,9 @@ pub(crate) fn of(text: &str, device: Device) -> Option<Message> {
     });
     // A post on a core's memory may tell in another sentence that it ran out.
     let named = prose::words(&lower).into_iter().find_map(|word| OF_CORES.into_iter().find(|core| *core == word));
-    // A post begins with its title, or with what it is about.
-    let is_title = |sentence: &&str| has(sentence, &MEMORY) && !has(sentence, &DENIALS);
+    // A post begins with its title, or with what it is about; a document with a heading.
+    let is_title =
+        |sentence: &&str| has(sentence, &MEMORY) && !has(sentence, &DENIALS) && !log.trim_start().starts_with('#');
     let title = prose::sentences(&lower).next().filter(is_title);
     let ran_out = || title.into_iter().chain(prose::sentences(&lower).filter(is_told)).find(|of| has(of, &RAN_OUT));
     let names_others = has(&lower, &[" hbm", "vram", " ram"]);
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn forms_of_complaints() {
-        let of = |text: &str| of(text, Device::of(text)).map(|message| message.form);
+        let of = |text: &str| of(text, Device::of(text), text).map(|message| message.form);
         for (text, form) in [
             ("Why does my JAX program take so much memory on a TPU?", Form::Told),
             ("On my GPU this runs out of memory.", Form::Gpu),
@@ -242,6 +244,7 @@ mod tests {
         }
         for none in [
             "step 10, memory usage 12.5 GiB",
+            "# Out-of-memory messages\n\nThese files have those of TPUs.",
             "The loss is too high.",
             "This isn't about memory: there is no leak.",
             &"My job runs out of memory. ".repeat(1000),

@@ -58,7 +58,7 @@ impl Message {
         // `RESOURCE_EXHAUSTED: Out of memory`, without a word more.
         let is_bare_status = |message: &Self| message.form == Form::Other && is_bare(message) && message.code.is_none();
         if messages.iter().all(is_bare_status)
-            && let Some(complaint) = complaint::of(&text, device)
+            && let Some(complaint) = complaint::of(&text, device, log)
         {
             messages = vec![complaint];
         }
