@@ -89,6 +89,17 @@ def _concatenate(op: Operation) -> list[tuple[int, Each]]:
     return [(number, rows) for number in range(len(op.results))]
 
 
+def _stack(op: Operation) -> list[tuple[int, Each]]:
+    rows, axis = op.rows(), op.params["axis"]
+    if rows.at == axis:
+        raise RefusedError(rules.JOINED)
+    return [(number, rows.along(rows.at - (axis < rows.at))) for number in range(len(op.results))]
+
+
+def _unstack(op: Operation) -> list[tuple[int, Each]]:
+    return [(0, op.rows().along(op.rows().at + (op.params["axis"] <= op.rows().at)))]
+
+
 def _dot_general(op: Operation) -> list[tuple[int, Each]]:
     (contracted, batched), rows = op.params["dimension_numbers"], op.rows()
     found: list[tuple[int, Each]] = []
@@ -131,6 +142,8 @@ _BACK: dict[str, Back] = {
     "squeeze": _fewer("dimensions"),
     **dict.fromkeys(_REDUCED, _fewer("axes")),
     "concatenate": _concatenate,
+    "stack": _stack,
+    "unstack": _unstack,
     "dot_general": _dot_general,
     "gather": _gather,
     "iota": lambda op: [],
