@@ -89,7 +89,7 @@ impl Quotes {
                 before.push('\n');
                 joined.push_str(if joined.ends_with(['(', '[', '{']) { "" } else { " " });
             }
-            before.push_str(&text[own..]);
+            before.push_str(text.get(own..).unwrap_or(text));
             joined.push_str(text.trim());
             let depth = letters(&joined).fold(0_i64, |depth, (_, letter)| match letter {
                 '(' | '[' | '{' => depth + 1,
@@ -522,6 +522,18 @@ mod tests {
             assert!(!of_raw(made), "{made}");
         }
         assert_eq!(quotes("batch = f(raw)").made_of("raw", &["batch", "own"], "a.py", 2), None);
+    }
+
+    #[test]
+    fn calls_that_go_on() {
+        let call = |text: &str| super::Quotes([("a.py".to_owned(), text.to_owned())].into()).call("a.py", 1);
+        let found = call("  y = jax.vmap(f)(\n      x, z)\n  return y");
+        assert_eq!(found, Some(("y = jax.vmap(f)(\n    x, z)".to_owned(), "y = jax.vmap(f)(x, z)".to_owned())));
+        assert_eq!(call("y = f(x)").map(|(before, _)| before).as_deref(), Some("y = f(x)"));
+        // A comment hides the rest; another kind of space; a call without an end.
+        assert_eq!(call("y = f(  # of x\n  x)"), None);
+        assert_eq!(call("\ty = f(\n\u{3000}x)").map(|(_, call)| call).as_deref(), Some("y = f(x)"));
+        assert_eq!(call(&"f(\n".repeat(99)), None);
     }
 
     #[test]
