@@ -153,3 +153,24 @@ impl std::fmt::Display for Doubt {
 pub fn memory_of(machine: Machine, limit: u64) -> String {
     format!("{} of {}", bytes(limit), memory_name(machine))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewise_audit::{Audit, Program};
+
+    #[test]
+    fn another_generations_text_may_need_more() {
+        let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8,3]{1,0:T(8,128)} parameter(0) }";
+        let program = Program::parse(text).expect("a module");
+        let of = |name: &'static str, limit: u64| {
+            let machine = Machine::Tpu(Generation::V5e);
+            Verdict::of(&Audit::new(&program).source(name).machine(machine).limit(limit).run(), limit)
+        };
+        let doubt = Doubt::OtherGeneration { other: Generation::V6e, planned: 8192 };
+        assert_eq!(of("step.v6e.hlo", 10_000), Verdict::MayNotFit(doubt));
+        assert_eq!(of("step.v6e.hlo", 8191), Verdict::DoesNotFit { missing: 1 });
+        assert_eq!(of("step.v6e.hlo", 12_000), Verdict::Fits { left: 12_000 - 8192 });
+        assert_eq!(of("step.v5e.hlo", 10_000), Verdict::Fits { left: 10_000 - 8192 });
+    }
+}

@@ -227,6 +227,21 @@ ENTRY main {
         })
     }
 
+    /// The bytes that the call in parts frees.
+    fn freed(text: &str) -> Option<u64> {
+        let program = Program::parse(text.to_owned()).expect("a module");
+        let is_it = |finding: &Finding| matches!(finding, Finding::MappedCall(_));
+        Audit::new(&program).run().advice().iter().find(|one| is_it(&one.finding))?.saving.bytes()
+    }
+
+    #[test]
+    fn donated_rows_are_held_twice() {
+        let donated =
+            TEXT.replace("is_scheduled=true", "is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias) }");
+        // 4,096 rows of 128 lanes.
+        assert_eq!(freed(TEXT).zip(freed(&donated)).map(|(apart, donated)| apart - donated), Some(2 << 20));
+    }
+
     #[test]
     fn a_call_makes_most_of_the_peak() {
         assert_eq!(found(TEXT), Some((6, 4096, 256)));
