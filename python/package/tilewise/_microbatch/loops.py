@@ -130,7 +130,7 @@ def _accumulated(program: Parts, eqn: Any, reads: list[int], results: list[Share
 
     So the sum doesn't wait for a value that may itself follow from another sum.
     """
-    jnp, scan = module("jax.numpy"), internals.Scan.of(eqn)
+    scan = internals.Scan.of(eqn)
     found: dict[int, int] = {}
     for place, share in enumerate(results):
         at = None if program.is_within or not isinstance(share, Partial) else accumulator(scan.body, place)
@@ -139,9 +139,12 @@ def _accumulated(program: Parts, eqn: Any, reads: list[int], results: list[Share
         if at is None or not own or not isinstance(program.shares[reads[at]], Whole):
             continue
         found[place], aval = reads[at], program.avals[reads[at]]
-        zeros = functools.partial(lambda aval, values, part: [jnp.zeros(aval.shape, aval.dtype)], aval)
-        [reads[at]] = program.step(zeros, [], [(aval, Whole())])
+        [reads[at]] = program.step(functools.partial(_zeros, aval), [], [(aval, Whole())])
     return found
+
+
+def _zeros(aval: Any, values: list[Any], part: Any) -> list[Any]:
+    return [module("jax.numpy").zeros(aval.shape, aval.dtype)]
 
 
 def _added(program: Parts, start: int, at: int) -> int:
