@@ -43,7 +43,7 @@ pub enum Doubt {
     NotCompiled,
     /// Not all of the text could be read or sized.
     Unread,
-    /// The text is of another generation of TPUs, whose compiler may take less.
+    /// The text is of another generation of TPUs, and the compiler for the one asked for may need more.
     OtherGeneration {
         /// The generation that it was compiled for.
         other: Generation,

@@ -164,7 +164,14 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
         let saving = if program.machine.generation().is_some() { said.saving } else { said.saving.inexact() };
         Recommendation { scores, saving, edited, alone_bytes: Some(alone), ..said }
     };
-    kept.into_iter().enumerate().map(said).collect()
+    let mut advice: Vec<Recommendation> = kept.into_iter().enumerate().map(said).collect();
+    // Code of a later change keeps what an earlier one donates.
+    let mut before: Vec<String> = Vec::new();
+    for change in &mut advice {
+        change.donated.extend_from_slice(&before);
+        before.extend_from_slice(change.donate());
+    }
+    advice
 }
 
 /// The bytes that a proposal frees alone: its own estimate, if it has one and the plan shrinks by some.

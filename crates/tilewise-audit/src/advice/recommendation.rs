@@ -43,7 +43,7 @@ pub struct Recommendation {
     pub framework: Option<Framework>,
     /// The compiled function, if it takes arrays alone and one device runs it.
     pub function: Option<String>,
-    /// Its parameters that are donated already.
+    /// Its parameters that are donated already, or by a change before this one.
     pub donated: Vec<String>,
 }
 

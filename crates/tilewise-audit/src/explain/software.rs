@@ -21,7 +21,7 @@ pub(super) fn with_software(mut advice: Vec<Recommendation>, message: &Message) 
         let finding = Finding::Memory(MemoryFinding::Software(*option));
         Recommendation::new(finding, Target::Value, message.framework)
     });
-    // The host's memory beside a GPU's takes no other arrays.
+    // Memory that overflows into the host's is a setting of the process, and needs no other change.
     let is_overflow =
         |piece: &Recommendation| matches!(piece.finding, Finding::Elsewhere(ElsewhereFinding::UnifiedMemory(_)));
     let at = usize::from(advice.first().is_some_and(is_overflow));

@@ -168,8 +168,9 @@ impl Job {
             .or_else(|| Worked::of_option(tail(log, SEARCHED)))
             .or_else(|| Worked::of_condition(tail(log, SEARCHED)));
         // A value that runs need not be lowered.
-        let runs = |setting: &Setting| matches!(&worked, Some(Worked::Option { name, value }) if setting.is_option(name) && setting.value.to_string() == *value);
-        settings.retain(|setting| !runs(setting));
+        if let Some(Worked::Option { name, value }) = &worked {
+            settings.retain(|setting| !(setting.is_option(name) && setting.value.to_string() == *value));
+        }
         let grows = growth::grows(log) || growth::is_told(&lower);
         let has_run = grows || turns::have_run(log);
         // There is no step while weights are made or loaded.

@@ -248,17 +248,17 @@ impl Worked {
         sentences(text).find_map(|sentence| {
             let lower = sentence.to_ascii_lowercase();
             let (at, sign) = RUNS.iter().find_map(|sign| Some((lower.find(sign)?, sign)))?;
-            let is_contrasted = BAD.iter().any(|bad| lower[at..].contains(bad) || lower[..at].contains(bad));
+            let is_contrasted = BAD.iter().any(|bad| lower.contains(bad));
             let is_denied = ["n't", "not ", "never", "?", " if "].iter().any(|denied| lower[..at].contains(denied));
-            // Of a sentence in lower case each letter lies where it did.
             let told = sentence.get(at + sign.len()..).filter(|_| is_contrasted && !is_denied)?;
             let told = told.trim_start().trim_start_matches(['`', ' ', '-']);
             let end = told.find([' ', '='])?;
-            let value: String =
-                told[end + 1..].trim_start_matches(['=', ' ']).chars().take_while(char::is_ascii_digit).collect();
+            let value = told[end + 1..].trim_start_matches(['=', ' ']);
+            let value = value.split([' ', ',', '`', ')', ';']).next()?.trim_end_matches('.');
+            let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
             let is_option =
                 told[..end].contains(['_', '-']) && told[..end].chars().all(|c| word::is_part(c) || c == '-');
-            (is_option && !value.is_empty()).then(|| Self::Option { name: told[..end].to_owned(), value })
+            (is_option && is_number).then(|| Self::Option { name: told[..end].to_owned(), value: value.to_owned() })
         })
     }
 
@@ -365,6 +365,7 @@ mod tests {
             "it never works with batch_size=4, it crashes",
             "works with two chips but fails on one",
             "works with batch_size=é, fails",
+            "it works with --max-model-len 16k, 32k fails",
             "",
         ] {
             assert_eq!(of(none), None, "{none}");

@@ -106,7 +106,7 @@ fn carried(over: OverSteps) -> impl Iterator<Item = (&'static str, &'static str,
             (
                 "mean, squares",
                 "delta = y - mean; mean = mean + delta / (t + 1); squares = squares + delta * (y - mean)",
-                "zeros; t: the step's number; the variance is squares / steps",
+                "zeros; t: the step's number; the variance is squares / steps, and over other dimensions too: its mean, plus the variance of mean",
             ),
         ),
         (over.log_sums, ("logsumexp", "logsumexp = jnp.logaddexp(logsumexp, y)", "-jnp.inf")),

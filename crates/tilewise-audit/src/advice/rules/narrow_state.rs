@@ -138,6 +138,10 @@ ENTRY main (w.1: bf16[1024,16384], k.1: f32[1024,8192], v.1: bf16[1024,8192]) ->
             (&["cache".to_owned()][..], &["k".to_owned()][..], 32 << 20)
         );
         assert_eq!(*bytes, 16 << 20);
+        // The second change keeps what the first donates.
+        let advice = advice(66);
+        assert!(!advice[0].donate().is_empty() && advice[0].donated.is_empty());
+        assert_eq!(advice[1].donated, advice[0].donate());
         assert!(matches!(&found(50)[..], [_, (Finding::Memory(_), _)]));
     }
 
