@@ -48,10 +48,12 @@ pub(super) fn class_called<'m>(
 ) -> Option<String> {
     let stacks: Vec<Calls<'m>> = instructions.take(LOOKED_AT).map(|at| calls(&at)).collect();
     let is_it = |frame: &SourceLocation<'_>| *frame.file == *line.file && frame.line == line.line;
-    // JAX repeats the callers of loops in loops.
-    let below = |calls: &'_ Calls<'m>| calls.iter().rposition(is_it).map(|at| calls[at + 1..].to_vec());
-    let own = stacks.iter().filter_map(below).filter_map(|below| below.into_iter().find(|at| !is_installed(&at.file)));
-    let own: Vec<SourceLocation<'m>> = own.collect();
+    // JAX repeats the callers of loops in loops: one that comes again calls another line.
+    let below = |calls: &Calls<'m>| {
+        let (above, below) = calls.split_at(calls.iter().rposition(is_it)? + 1);
+        below.iter().find(|at| !is_installed(&at.file)).filter(|at| !above.contains(at)).cloned()
+    };
+    let own: Vec<SourceLocation<'m>> = stacks.iter().filter_map(below).collect();
     entered(own.iter().map(Some))
 }
 

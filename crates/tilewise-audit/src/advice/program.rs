@@ -241,6 +241,11 @@ impl<'m> ProgramModel<'m> {
         total
     }
 
+    /// Bytes that all these changes free.
+    pub(crate) fn freed_with<'a>(&self, changes: impl IntoIterator<Item = &'a BufferChanges>) -> u64 {
+        self.total_bytes.saturating_sub(self.total_with(changes))
+    }
+
     /// Changes without those of arguments' halves: the compiler takes an argument apart as a whole, before what reads it in parts.
     fn possible(&self, mut all: BufferChanges) -> BufferChanges {
         for [half, of] in &self.halves {

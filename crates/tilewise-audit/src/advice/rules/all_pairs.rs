@@ -122,7 +122,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let in_blocks = alike().filter(|array| !is_looked_up(program, array));
     let proposal = proposal.at_most(in_blocks.map(|array| (array.buffer, array.bytes / BLOCKS)));
     // Rows that are known to need no other one come first.
-    let freed = |proposal: &Proposal| program.total_bytes.saturating_sub(program.total_with([&proposal.buffers]));
+    let freed = |proposal: &Proposal| program.freed_with([&proposal.buffers]);
     let all = freed(&proposal);
     let as_much = |other: &Proposal| Some(freed(other)).filter(|freed| *freed >= all - all / AS_MUCH);
     let known = if of_scores.is_none() { blocks_of(program, largest, as_much) } else { None };

@@ -43,9 +43,12 @@ impl Rule for LoopKeepsValues {
         together(loops.filter_map(|forward| {
             let own = by_loop(program, &arrays, &forward);
             let inner = by_inner_loop(program, &arrays, &forward);
-            let freed = |found: &Option<Kept>| found.as_ref().map_or(0, |found| found.freed);
-            let best = if freed(&inner) > freed(&own) { inner } else { own };
-            best.map(|kept| (kept.finding, kept.proposal))
+            // Both are recomputed: the step whose own carries leave less. Of equals, the whole outer step.
+            let freed = |(_, proposal): &(KeptByLoop, Proposal)| program.freed_with([&proposal.buffers]);
+            match (own, inner) {
+                (Some(own), Some(inner)) => Some(if freed(&inner) > freed(&own) { inner } else { own }),
+                (own, inner) => own.or(inner),
+            }
         }))
     }
 }
@@ -145,14 +148,12 @@ fn of_cut_shapes(evidence: &dyn Evidence) -> Option<Proposal> {
     Some(proposal.extrapolated(evidence, held, Listed::Bytes))
 }
 
-/// Values that a loop keeps, as a proposal, and the bytes that recomputing them frees.
-struct Kept {
-    finding: KeptByLoop,
-    proposal: Proposal,
-    freed: u64,
-}
-
-fn by_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, forward: &Instruction<'m>) -> Option<Kept> {
+/// Values that the steps of a loop keep.
+fn by_loop<'m>(
+    program: &ProgramModel<'m>,
+    arrays: &LoopArrays<'_, 'm>,
+    forward: &Instruction<'m>,
+) -> Option<(KeptByLoop, Proposal)> {
     let trips = program.flow.trip_count(program.flow.op(forward)?).filter(|trips| *trips > 1)?;
     let of_loop: HashSet<usize> = program
         .arrays
@@ -187,8 +188,7 @@ fn by_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, forward:
             arrays.of_stacks(&stacks).into_iter().map(|array| (array.buffer, array.bytes / segments.count));
         let carried = segments.carry_bytes.saturating_add(until_backward);
         let carried = (largest.buffer, carried.saturating_add(largest.bytes / segments.count));
-        let proposal = proposal.at_most(of_segment.chain([carried]));
-        return Some(Kept { finding, proposal, freed: u64::MAX });
+        return Some((finding, proposal.at_most(of_segment.chain([carried]))));
     }
     (!recomputed.is_empty()).then(|| {
         let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about);
@@ -197,7 +197,7 @@ fn by_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, forward:
         let carried = (largest.buffer, of_a_step(largest).saturating_add(new_stacks));
         let of_steps = recomputed.iter().map(|array| (array.buffer, of_a_step(array)));
         let new = (!stacks.is_carry_stacked || until_backward > 0).then_some(carried);
-        Kept { finding, proposal: proposal.at_most(of_steps.chain(new)), freed }
+        (finding, proposal.at_most(of_steps.chain(new)))
     })
 }
 
@@ -219,7 +219,11 @@ fn read_until_backward(program: &ProgramModel<'_>, forward: &Instruction<'_>, tr
 }
 
 /// Values that the steps of a loop inside of a loop keep: the outer loop's stacks of the inner one's, and their copies.
-fn by_inner_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, outer: &Instruction<'m>) -> Option<Kept> {
+fn by_inner_loop<'m>(
+    program: &ProgramModel<'m>,
+    arrays: &LoopArrays<'_, 'm>,
+    outer: &Instruction<'m>,
+) -> Option<(KeptByLoop, Proposal)> {
     let trips = |at: &Instruction<'_>| program.flow.trip_count(program.flow.op(at)?).filter(|trips| *trips > 1);
     let all = arrays.stacks(outer, trips(outer)?)?;
     let called = outer.calls().filter_map(|call| call.computation());
@@ -228,26 +232,26 @@ fn by_inner_loop<'m>(program: &ProgramModel<'m>, arrays: &LoopArrays<'_, 'm>, ou
     let found = loops.filter_map(|inner| {
         let steps = trips(&inner)?;
         let slices: HashSet<&[u64]> = all.slices().filter(|slice| slice.len() > 1 && slice[0] == steps).collect();
-        let is_of_steps = |array: &&LiveArray<'m>| {
-            let bounds = without_ones(&array.bounds);
-            slices.contains(&*bounds) || bounds.get(1..).is_some_and(|slice| slices.contains(slice))
+        // Another outer loop may stack arrays of equal bounds.
+        let is_of_step = |array: &&LiveArray<'m>| slices.contains(&*without_ones(&array.bounds));
+        let is_stack = |array: &&LiveArray<'m>| {
+            without_ones(&array.bounds).get(1..).is_some_and(|slice| slices.contains(slice))
         };
-        let kept: Vec<&LiveArray<'m>> = program.temporaries().filter(is_of_steps).collect();
+        let stacks = arrays.of_stacks(&all).into_iter().filter(is_stack);
+        let kept: Vec<&LiveArray<'m>> = program.temporaries().filter(is_of_step).chain(stacks).collect();
         let largest = *kept.iter().max_by_key(|array| array.bytes)?;
         let stacked = all.slices().filter(|slice| slices.contains(slice)).count();
         // The inner carry is stacked in place of the rest.
         let carried = arrays.stacks(&inner, steps)?.carry_bytes().saturating_mul(steps).saturating_mul(trips(outer)?);
-        let peak = kept.iter().filter(|array| array.is_at_peak).map(|array| array.bytes).fold(0, u64::saturating_add);
         let finding = of_steps(program, &inner, (steps, stacked));
         let proposal =
             Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about(program, &inner, largest));
         let of_a_step = kept.iter().map(|array| (array.buffer, array.bytes / steps));
         let proposal = proposal.at_most(of_a_step.chain([(largest.buffer, carried)]));
         // Values of a step that is recomputed may be fused, or be kept in parts.
-        let proposal = Proposal { saving: Saving::About, ..proposal };
-        Some(Kept { finding, proposal, freed: peak.saturating_sub(carried) })
+        Some((finding, Proposal { saving: Saving::About, ..proposal }))
     });
-    found.max_by_key(|kept| kept.freed)
+    found.max_by_key(|(_, proposal)| program.freed_with([&proposal.buffers]))
 }
 
 /// Words of loops in the names of operations, which are no modules.

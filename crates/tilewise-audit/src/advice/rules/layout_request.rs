@@ -131,7 +131,7 @@ impl<'m> LayoutRequests<'m> {
         buffers: BufferChanges,
         saved: u64,
     ) {
-        let shown = program.total_bytes.saturating_sub(program.total_with([&buffers]));
+        let shown = program.freed_with([&buffers]);
         let Some(proposal) = proposal(program, &arrays, buffers) else { return };
         let proposal = Proposal { estimate: Some(saved).filter(|saved| *saved < shown), ..proposal };
         for (at, array) in arrays.iter().enumerate() {
