@@ -82,7 +82,7 @@ mod _tilewise {
         report::{PyReport, floor_of, plot, quoting, set_origin, work_of},
         restore::{fields_of, restore},
         row::{PyRow, PySourceLine},
-        screen::{PyCause, PyHeadline, PyPlannedChange},
+        screen::{PyCause, PyHeadline, PyLineEdit, PyPlannedChange},
         shape::PyShape,
         shape_conditions::equation_json,
         slices::reshard,

@@ -426,7 +426,11 @@ impl PyReport {
         PyComparison::of(py, self.compared(py, other.get(), Allowed::default()))
     }
 
-    /// Apply the advice that can be applied from outside, one after the other, and ask the compiler what each frees.
+    /// Make the changes of the report, one after the other, and ask the compiler what each frees.
+    ///
+    /// A change of one line of the function's file is made in that line, in memory: the function's module, or the file of
+    /// a FILE.py:FACTORY, is imported again. Others are made from outside: arguments are donated, values recomputed, the
+    /// batch taken in parts. The rest is not applied.
     ///
     /// Needs JAX and libtpu, and a report of a function: of `audit(f, *args, tpu=…)`.
     ///

@@ -10,7 +10,7 @@ use crate::{
     recommendation::{PyMadeBatch, PyRecommendation},
     relation::PyRelation,
     row::PySourceLine,
-    screen::{PyCause, PyHeadline, PyPlannedChange},
+    screen::{PyCause, PyHeadline, PyLineEdit, PyPlannedChange},
     space::{PyPeakBuffer, PySpaceTotal},
     time::{PyTime, PyTimeGroup, PyTimeRow},
     together::{PyAlternative, PyLoadedProgram, PyPageArrays, PyResidentArray, PyTogether},
@@ -44,7 +44,7 @@ macro_rules! of_fields {
 
 of_fields! {
     PyAlternative PyBoundaryChange PyCause PyChange PyComparedProgram PyCopy PyHeadline PyKernelArray PyKernelBudget PyKernelRow PyKernelUse PyLoadedProgram
-    PyMadeBatch PyOwner PyPageArrays PyPeakBuffer PyPlannedChange PyRecommendation PyRelation PyRemedy PyReportWarning
+    PyLineEdit PyMadeBatch PyOwner PyPageArrays PyPeakBuffer PyPlannedChange PyRecommendation PyRelation PyRemedy PyReportWarning
     PyResidentArray PySourceLine PySpaceTotal PyTimeGroup PyTimeRow
 }
 

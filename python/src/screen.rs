@@ -1,10 +1,10 @@
 //! The summary of a program or a message: `Headline`, `Cause`, `PlannedChange`.
 
-use crate::row::PySourceLine;
+use crate::{recommendation::PyRecommendation, row::PySourceLine};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
-use tilewise_report::{CauseAxis, Headline, PeakCause, PlannedChange, axis};
+use tilewise_report::{CauseAxis, Headline, LineEdit, PeakCause, PlannedChange, axis};
 
 /// Whether a program fits, or what ran out, in a sentence: `Report.headline`, `Explanation.headline`. `str` gives the
 /// sentence. Sizes are in bytes.
@@ -157,6 +157,11 @@ pub(crate) struct PyPlannedChange {
     caveat: Option<String>,
     /// The lines to edit: file, number, and text if the program's function is at hand.
     lines: Vec<(String, u32, Option<String>)>,
+    /// The line of source that makes the change; `None` unless it is one line at hand, and the only one that could be
+    /// meant.
+    edit: Option<PyLineEdit>,
+    /// More about it.
+    recommendation: PyRecommendation,
 }
 
 // Seconds are never NaN.
@@ -180,6 +185,8 @@ impl PyPlannedChange {
             code: change.code(),
             caveat: change.caveat.clone(),
             lines: change.lines.iter().map(|line| (line.file.clone(), line.line, line.text.clone())).collect(),
+            edit: change.edit.as_ref().map(PyLineEdit::of),
+            recommendation: PyRecommendation::of(change.recommendation),
         }
     }
 }
@@ -192,5 +199,38 @@ impl PyPlannedChange {
 
     fn __repr__(&self) -> String {
         format!("<PlannedChange {}: {}>", self.kind, self.r#do)
+    }
+}
+
+/// A line of the program's own source, and its replacement: `PlannedChange.edit`.
+///
+/// Examples:
+///     >>> import pathlib
+///     >>> audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).changes[0].edit is None
+///     True
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "LineEdit")]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct PyLineEdit {
+    /// Its file, as the program names it.
+    file: String,
+    /// Its number, from 1.
+    line: u32,
+    /// The line now, without its indentation, and those that its call goes on in.
+    before: String,
+    /// The line after the change, perhaps behind a new one.
+    after: String,
+}
+
+impl PyLineEdit {
+    fn of(edit: &LineEdit) -> Self {
+        let LineEdit { file, line, before, after, .. } = edit.clone();
+        Self { file, line, before, after }
+    }
+}
+
+#[pymethods]
+impl PyLineEdit {
+    fn __repr__(&self) -> String {
+        format!("<LineEdit {}:{}>", self.file, self.line)
     }
 }

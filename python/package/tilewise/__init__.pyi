@@ -70,6 +70,7 @@ from tilewise._tilewise import KernelBudget as KernelBudget
 from tilewise._tilewise import KernelRow as KernelRow
 from tilewise._tilewise import KernelUse as KernelUse
 from tilewise._tilewise import Layout as Layout
+from tilewise._tilewise import LineEdit as LineEdit
 from tilewise._tilewise import LoadedProgram as LoadedProgram
 from tilewise._tilewise import Owner as Owner
 from tilewise._tilewise import PageArrays as PageArrays

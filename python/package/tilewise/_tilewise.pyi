@@ -45,6 +45,7 @@ __all__ = [
     "KernelRow",
     "KernelUse",
     "Layout",
+    "LineEdit",
     "LoadedProgram",
     "MadeBatch",
     "Owner",
@@ -1675,6 +1676,42 @@ class Layout:
         """
 
 @final
+class LineEdit:
+    """
+    A line of the program's own source, and its replacement: `PlannedChange.edit`.
+
+    Examples:
+        >>> import pathlib
+        >>> audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).changes[0].edit is None
+        True
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[type, str]]: ...
+    def __repr__(self, /) -> str: ...
+    @property
+    def after(self, /) -> str:
+        """
+        The line after the change, perhaps behind a new one.
+        """
+    @property
+    def before(self, /) -> str:
+        """
+        The line now, without its indentation, and those that its call goes on in.
+        """
+    @property
+    def file(self, /) -> str:
+        """
+        Its file, as the program names it.
+        """
+    @property
+    def line(self, /) -> int:
+        """
+        Its number, from 1.
+        """
+
+@final
 class LoadedProgram:
     """
     The memory that a program adds to its set; sizes are in bytes, on one device.
@@ -2031,6 +2068,12 @@ class PlannedChange:
         The task, in a few words.
         """
     @property
+    def edit(self, /) -> LineEdit | None:
+        """
+        The line of source that makes the change; `None` unless it is one line at hand, and the only one that could be
+        meant.
+        """
+    @property
     def fits(self, /) -> bool | None:
         """
         Whether that fits; `None` if the memory is unknown.
@@ -2049,6 +2092,11 @@ class PlannedChange:
     def place(self, /) -> str:
         """
         The place of the change: a line, and the call on it; empty if unknown.
+        """
+    @property
+    def recommendation(self, /) -> Recommendation:
+        """
+        More about it.
         """
     @property
     def seconds_after(self, /) -> float | None:
@@ -2410,7 +2458,11 @@ class Report(Table):
         """
     def check(self, /, *, confirm: bool = False) -> AdviceCheck:
         """
-        Apply the advice that can be applied from outside, one after the other, and ask the compiler what each frees.
+        Make the changes of the report, one after the other, and ask the compiler what each frees.
+
+        A change of one line of the function's file is made in that line, in memory: the function's module, or the file of
+        a FILE.py:FACTORY, is imported again. Others are made from outside: arguments are donated, values recomputed, the
+        batch taken in parts. The rest is not applied.
 
         Needs JAX and libtpu, and a report of a function: of `audit(f, *args, tpu=…)`.
 

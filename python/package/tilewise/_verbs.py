@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -339,7 +340,7 @@ def locked(arguments: Sequence[str], answers: Answers) -> int:
 
 def audited(arguments: Sequence[str], answers: Answers) -> int:
     """``tilewise audit FILE.py:FACTORY…``, ``--together`` or ``--against`` a lock, another program or libtpu."""
-    parser = _lock_parser("audit", ("--against", "--pages", "--hbm-limit"), ("--together",))
+    parser = _lock_parser("audit", ("--against", "--pages", "--hbm-limit"), ("--together", "--check"))
     parser.add_argument("program", nargs="+")
     parser.add_argument("-o", "--out", type=Path)
     given = parser.parse_args(arguments)
@@ -350,6 +351,8 @@ def audited(arguments: Sequence[str], answers: Answers) -> int:
     target = Target.of(given, Path.cwd())
     if given.against is None:
         return _print_reports([target.made(each).report for each in given.program], given, answers)
+    if given.check:
+        raise ValueError("--check makes the changes that a FILE.py:FACTORY's own audit advises, without --against")
     if _is_lock(Path(given.against)):
         return _print(_check(given, Path(given.against)), given, answers)
     return _print([_beside(each, target, given) for each in given.program], given, answers)
@@ -381,6 +384,8 @@ def _print_reports(reports: Sequence[Report], given: argparse.Namespace, answers
         message = f"a FILE.py:FACTORY is printed for people or as json, not as {given.format}: write its text to a file"
         raise ValueError(message)
     answers.text("\n".join(each.to_json() if given.format == "json" else str(each) for each in reports))
+    for report in reports if given.check else ():
+        answers.text(f"\nMade, and compiled:\n{textwrap.indent(str(report.check()), '  ')}")
     return int(any(report.fits is False for report in reports))
 
 

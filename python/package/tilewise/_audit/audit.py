@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -144,26 +143,13 @@ def audit(
         if tpu is None:
             raise TypeError("audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')")
         request = Request(program, args, tpu, topology, jit_options, libtpu, kwargs)
-        report, folder = plan_of(request, hbm_limit=limit, confirm=confirm).report, _folder_of(program)
-        if folder is not None:
-            report = _tilewise.quoting(report, folder)
-        _tilewise.set_origin(report, request.abstract())
-        return report
+        return plan_of(request, hbm_limit=limit, confirm=confirm).of(request).report
     if args or kwargs or topology is not None or jit_options is not None or confirm:
         raise TypeError(f"arguments are those of a function to compile, not of {type(program).__name__}")
     text, source = _text_of(program)
     # A program compiled in this process was compiled by its libtpu.
     compiled_here = libtpu_version() if hasattr(program, "memory_analysis") else None
     return _tilewise.audit_text(text, source, tpu, limit, machine, libtpu or compiled_here)
-
-
-def _folder_of(function: Any) -> str | None:
-    """The folder of the file that has a function, whose lines the report may quote."""
-    try:
-        file = inspect.getsourcefile(inspect.unwrap(function))
-    except TypeError:
-        return None
-    return os.path.dirname(os.path.abspath(file)) if file is not None and os.path.isfile(file) else None
 
 
 def _files_of(program: Program) -> Sequence[Program]:

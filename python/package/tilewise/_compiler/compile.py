@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import importlib.resources
 import importlib.util
+import inspect
 import json
 import os
 import tempfile
@@ -147,6 +148,22 @@ class Plan:
     report: Report
     code_bytes: int | None
     program: Program | None
+
+    def of(self, request: Request) -> Plan:
+        """With a report that quotes the function's file and the files below its folder, and that can be checked."""
+        folder = _folder_of(request.f)
+        report = self.report if folder is None else _tilewise.quoting(self.report, folder)
+        _tilewise.set_origin(report, request.abstract())
+        return replace(self, report=report)
+
+
+def _folder_of(function: Any) -> str | None:
+    """The folder of the file that has a function, whose lines the report may quote."""
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(function))
+    except TypeError:
+        return None
+    return os.path.dirname(os.path.abspath(file)) if file is not None and os.path.isfile(file) else None
 
 
 def plan_of(request: Request, *, hbm_limit: int | None = None, confirm: bool = False) -> Plan:

@@ -193,6 +193,12 @@ def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Pla
 
 
 def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Request:
+    """The function that a factory returns, or the candidate among the settings that the factory doesn't take itself."""
+    made = _program(make, settings, place)
+    return replace(made, again=lambda: _program(make.anew(), settings, place)) if isinstance(make, FromFile) else made
+
+
+def _program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Request:
     wanted = {name: settings[name] for name in NAMES if name in settings and not takes(make, name)}
     kept = {name: value for name, value in settings.items() if name not in wanted}
     if not wanted:
@@ -339,6 +345,10 @@ class FromFile:
 
     def load(self) -> Callable[..., Any]:
         return _loaded(self.path, self.name)
+
+    def anew(self) -> Callable[..., Any]:
+        """The factory of the file as it is run once more."""
+        return _loaded.__wrapped__(self.path, self.name)
 
     @property
     def __signature__(self) -> inspect.Signature:

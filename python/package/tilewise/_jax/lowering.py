@@ -30,6 +30,7 @@ class Request:
         f, args, tpu, topology, jit_options, kwargs: as `compile_for` takes them; or the result of the function's
             ``lower``, without arguments.
         libtpu: the version that compiles, by default the installed one.
+        again: makes the request again, of files that are run anew; ``None`` where nothing but `f` is known.
     """
 
     f: Any
@@ -39,6 +40,7 @@ class Request:
     jit_options: Mapping[str, Any] | None = None
     libtpu: str | None = None
     kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    again: Callable[[], Request] | None = None
 
     @property
     def generation(self) -> str:

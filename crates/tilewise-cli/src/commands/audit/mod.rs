@@ -98,6 +98,9 @@ pub(crate) struct Args {
     /// donated arrays of all programs, dimension 0]
     #[arg(long, value_name = "ARGUMENT[:DIMENSION]", requires = "together", value_parser = parse_pages)]
     pages: Option<PagesOf>,
+    /// Of FILE.py:FACTORY (Python package): make each change that the report advises, in memory, and compile the program with it
+    #[arg(long, conflicts_with_all = ["against", "together"])]
+    check: bool,
     #[command(flatten, next_help_heading = "With --against")]
     comparing: Comparing,
     /// Quote lines of source from files below this folder, and from no others
@@ -194,6 +197,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         let message = format!("`--memory-fraction` is of a GPU whose memory is known, and `{machine}` isn't one");
         return output
             .failure("", Failure::new("usage", message).with_help("name the model, such as `--machine gpu:h100`"));
+    }
+    if args.check {
+        let message = "`--check` compiles changes of FILE.py:FACTORY; a text is compiled already";
+        return output.failure("", Failure::new("usage", message));
     }
     if args.together {
         return together::run(args, output);

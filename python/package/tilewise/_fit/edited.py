@@ -1,0 +1,111 @@
+"""Makes a program again from its sources, some of whose lines are edited."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import replace
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import CodeType
+from typing import Any, cast
+
+from tilewise._base.errors import Skip
+from tilewise._base.modules import module
+from tilewise._jax.lowering import Request
+from tilewise._tilewise import LineEdit
+
+
+def remade(request: Request, edits: Iterable[LineEdit]) -> Request:
+    """The request of edited sources, which are run again in memory; it skips one that can't be made again so."""
+    texts, again = _texts(edits), request.again or _imported(request)
+    with _sources(texts):
+        try:
+            made = again()
+        # A file of Python may raise anything.
+        except Exception as error:
+            raise Skip(f"the edited file can't be run: {type(error).__name__}: {error}") from error
+    return replace(request, f=made.f, args=made.args)
+
+
+def _imported(request: Request) -> Callable[[], Request]:
+    """Makes the request again by the name of its function in its module."""
+    f, args = request.f, request.args
+    home = str(getattr(inspect.unwrap(f), "__module__", None))
+    # To run a script again may train.
+    named = {} if home == "__main__" else vars(sys.modules.get(home, object))
+    name = next((name for name, value in named.items() if value is f), None)
+    if name is None:
+        raise Skip("its function isn't one of a module, which could be imported again")
+    if _holds(module("jax").tree.structure(args), home):
+        raise Skip(f"its arguments hold functions of {home}: `tilewise audit FILE.py:FACTORY` makes them again, too")
+    return lambda: replace(request, f=getattr(importlib.import_module(home), name))
+
+
+def _holds(tree: Any, home: str) -> bool:
+    """Whether nodes of a tree hold values of a module, such as the method of its model, beside arrays."""
+    node = tree.node_data()
+    values: list[Any] = [] if node is None else [node[1]]
+    while values:
+        value = values.pop()
+        if isinstance(value, (tuple, list)):
+            values.extend(cast("Iterable[Any]", value))
+        elif home in (getattr(value, "__module__", None), type(value).__module__):
+            return True
+    return any(_holds(child, home) for child in tree.children())
+
+
+def _texts(edits: Iterable[LineEdit]) -> dict[Path, str]:
+    """The edited files."""
+    by_file: dict[Path, list[LineEdit]] = {}
+    for edit in edits:
+        by_file.setdefault(Path(edit.file).resolve(), []).append(edit)
+    return {path: _text(path, each) for path, each in by_file.items()}
+
+
+def _text(path: Path, edits: list[LineEdit]) -> str:
+    """A file with edits made, from its end to its begin: each has its line's number before them."""
+    lines = path.read_text("utf-8").splitlines()
+    for edit in sorted(edits, key=lambda edit: edit.line, reverse=True):
+        start = edit.line - 1
+        before = [line.strip() for line in edit.before.splitlines()]
+        places = slice(start, start + len(before))
+        if [line.strip() for line in lines[places]] != before:
+            raise Skip(f"line {edit.line} of {path.name} is another one now")
+        indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
+        lines[places] = [indent + line for line in edit.after.splitlines()]
+    text = "\n".join(lines) + "\n"
+    if "functools." in text and not re.search(r"^import functools\b", text, re.MULTILINE):
+        text = re.sub(r"^(?=import |from (?!__future__))", "import functools; ", text, count=1, flags=re.MULTILINE)
+    return text
+
+
+@contextlib.contextmanager
+def _sources(texts: Mapping[Path, str]) -> Generator[None]:
+    """While it lasts, files are imported with these texts, and modules beside and below them are imported anew."""
+    own = SourceFileLoader.get_code
+
+    def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
+        text = texts.get(Path(loader.path).resolve())
+        # Compiled files are of the text on the disk.
+        return own(loader, fullname) if text is None else compile(text, loader.path, "exec", dont_inherit=True)
+
+    def beside() -> dict[str, Any]:
+        folders = tuple(f"{path.parent}{os.sep}" for path in texts)
+        files = ((name, getattr(each, "__file__", None)) for name, each in [*sys.modules.items()])
+        found = (name for name, file in files if file and str(Path(file).resolve()).startswith(folders))
+        return {name: sys.modules.pop(name) for name in found if name != "__main__"}
+
+    kept = beside()
+    SourceFileLoader.get_code = get_code  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        SourceFileLoader.get_code = own  # type: ignore[method-assign]
+        beside()
+        sys.modules.update(kept)

@@ -1,0 +1,108 @@
+"""Changes that are made in the lines of the program's source, and compiled."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tilewise as tw
+from tilewise._fit.edited import remade
+from tilewise._jax.lowering import Request
+from tilewise._verbs import Answers, audited
+
+jax = pytest.importorskip("jax")
+
+STEP = """
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def layer(x, w):
+    h = jax.nn.gelu(x @ w[0])
+    return x + jnp.tanh(h @ w[1]), None
+
+
+def loss(ws, x):
+    x, _ = lax.scan(layer, x, ws)
+    return jnp.mean(x * x)
+
+
+step = jax.jit(jax.grad(loss))
+
+
+def arguments():
+    shapes = ((16, 2, 1024, 1024), (16384, 1024))
+    return tuple(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes)
+
+
+def make():
+    return step, arguments()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    path = tmp_path / "layers_in_turn.py"
+    path.write_text(STEP)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield path
+    sys.modules.pop(path.stem, None)
+
+
+def test_the_line_that_is_printed_is_compiled(path: Path) -> None:
+    pytest.importorskip("libtpu")
+    module = importlib.import_module(path.stem)
+    report = tw.audit(module.step, *module.arguments(), tpu="v5e", hbm_limit="2GiB")
+    (row,) = report.check().rows
+    edit = row.change.edit
+    assert edit is not None
+    assert edit.before == "x, _ = lax.scan(layer, x, ws)"
+    assert edit.after == "x, _ = lax.scan(jax.checkpoint(layer), x, ws)"
+    # By the compiler's own plan of the file with that line, which is as it was.
+    own = STEP.replace(edit.before, edit.after)
+    alone: dict[str, object] = {}
+    exec(compile(own, "own.py", "exec"), alone)
+    measured = tw.audit(alone["step"], *module.arguments(), tpu="v5e", hbm_limit="2GiB").peak_bytes
+    assert report.peak_bytes is not None
+    assert measured is not None
+    assert row.freed_bytes == report.peak_bytes - measured > 0
+    assert row.fits is (measured <= 2 << 30)
+    assert path.read_text() == STEP
+    assert sys.modules[path.stem] is module
+
+
+def test_the_command_line_checks_a_factory(path: Path) -> None:
+    pytest.importorskip("libtpu")
+    out = io.StringIO()
+    with contextlib.redirect_stderr(io.StringIO()):
+        audited([f"{path}:make", "--tpu", "v5e", "--check"], Answers(out))
+    table = out.getvalue().partition("Made, and compiled:\n")[2].splitlines()
+    assert table[0].split() == ["promised", "freed"]
+    assert "Recompute" in table[1]
+    with pytest.raises(ValueError, match="without --against"):
+        audited([f"{path}:make", "--tpu", "v5e", "--check", "--against", "plan.lock"], Answers(out))
+
+
+def test_functions_that_are_not_made_again_are_skipped(path: Path) -> None:
+    module = importlib.import_module(path.stem)
+
+    def inside(x: object) -> object:
+        return module.step(x)
+
+    with pytest.raises(tw.Skip, match="isn't one of a module"):
+        remade(Request(inside, (), "v5e"), ())
+
+    @jax.tree_util.register_static
+    class Model:
+        apply = module.loss
+        __module__ = path.stem
+
+    with pytest.raises(tw.Skip, match="hold functions of layers_in_turn"):
+        remade(Request(module.step, (Model(),), "v5e"), ())
