@@ -386,6 +386,8 @@ def _print_reports(reports: Sequence[Report], given: argparse.Namespace, answers
     answers.text("\n".join(each.to_json() if given.format == "json" else str(each) for each in reports))
     for report in reports if given.check else ():
         answers.text(f"\nMade, and compiled:\n{textwrap.indent(str(report.check()), '  ')}")
+    if not given.check and any(report.fits is False and report.changes for report in reports):
+        print("help: --check makes these changes in memory, and has each compiled", file=sys.stderr)
     return int(any(report.fits is False for report in reports))
 
 
