@@ -1,9 +1,9 @@
 // Sizes and times, printed: `cargo xtask web --measure`.
 
 import { test, type Page } from "@playwright/test";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { open, root } from "./page";
+import { open, root, whole } from "./page";
 
 function report(what: string, measured: string, aim: string): void {
   console.log(`${what.padEnd(52)} ${measured.padStart(12)}   aim ${aim}`);
@@ -38,6 +38,37 @@ test("first load: a program", ({ page }) =>
     await open(page, "a.hlo", readFileSync(`${root}/examples/gnn_large.v5e.hlo`));
     await page.locator("article.program").waitFor();
   }));
+
+/// Forty programs and messages, and how far each moves what is shown already: the sum of layout shifts.
+test("layout shifts", async ({ page }) => {
+  test.setTimeout(600_000);
+  const of = (folder: string, kind: RegExp) => readdirSync(`${root}/${folder}`).filter((name) => kind.test(name)).map((name) => `${folder}/${name}`);
+  const data = "crates/tilewise-oom/tests/data";
+  const messages = [...of(data, /\.txt$/), ...of(`${data}/public`, /\.txt$/)].slice(0, 20);
+  const programs = [...of("examples", /\.hlo$/), ...of("testing/programs", /\.hlo$/)].slice(0, 20);
+  const shifts: [number, string][] = [];
+  for (const file of [...programs, ...messages]) {
+    await page.goto("./");
+    await page.locator(".gallery").first().waitFor();
+    await page.evaluate(() => {
+      const seen = window as unknown as { shift: number };
+      seen.shift = 0;
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries() as (PerformanceEntry & { value: number; hadRecentInput: boolean })[]) if (!entry.hadRecentInput) seen.shift += entry.value;
+      }).observe({ type: "layout-shift", buffered: true });
+    });
+    await open(page, file.split("/").at(-1)!, readFileSync(`${root}/${file}`));
+    if (file.endsWith(".txt")) await page.locator("article.message, [role=alert]").first().waitFor();
+    else await whole(page);
+    await page.waitForTimeout(600);
+    shifts.push([await page.evaluate(() => (window as unknown as { shift: number }).shift), file]);
+    if (process.env["SHOTS"]) await page.screenshot({ path: `${process.env["SHOTS"]}/${file.replaceAll("/", "_")}.png` });
+  }
+  shifts.sort(([one], [other]) => other - one);
+  report(`layout shift of ${shifts.length} inputs, the largest`, shifts[0]![0].toFixed(3), "0.1");
+  report("layout shift, median", shifts[shifts.length >> 1]![0].toFixed(3), "0.1");
+  for (const [shift, file] of shifts.slice(0, 5)) console.log(`  ${shift.toFixed(3)}  ${file}`);
+});
 
 test("a picture", async ({ page }) => {
   await page.goto("./#shape=" + encodeURIComponent("f32[64,256]{1,0:T(8,128)}"));

@@ -137,7 +137,7 @@ impl std::fmt::Display for Doubt {
             Self::OtherGeneration { other, planned } => {
                 write!(
                     f,
-                    "the text is of a {other} and takes {} so; the other compiler may need a third more",
+                    "the text is a {other}'s and takes {} there; compiled for this TPU it may need a third more",
                     bytes(*planned)
                 )
             }

@@ -30,7 +30,7 @@ pub fn warning(warning: &ReportWarning) -> String {
         }
         ReportWarning::OtherGeneration { other, audited, is_named } => {
             let how = if *is_named { "its file is named after" } else { "its text is of" };
-            format!("{how} {other}; compiled for {audited}, sizes may differ")
+            format!("{how} {other}; the compiler for {audited} may need more or less")
         }
         ReportWarning::OtherBuild { compiler, machine } => {
             let made = match compiler {
