@@ -401,13 +401,13 @@ pub(super) fn whole_model(advice: &[Recommendation], listing: Listing<'_>) -> Op
     // A save and an evaluation have arrays of their own beside the state.
     let is_of_state = matches!(message.occasion(), None | Some(Occasion::Load | Occasion::Weights));
     let model = message.job.model.filter(|_| is_of_state)?;
-    // A server divides what its flag tells.
-    if let (Some(_), Some(devices)) =
-        (message.server, message.job.serving.devices.filter(|_| listing.allocations.is_empty()))
-    {
-        let (part, room) = (model.bytes() / devices.max(1), message.budget().capacity_bytes?);
-        let is_most = message.form != Form::RunTime && (room / 2..=room / 4 * 5).contains(&part);
-        return is_most.then_some(MemoryFinding::ServedModel { model, devices, part });
+    // A server divides a model as its flag tells, and perhaps by itself.
+    if message.server.is_some() && listing.allocations.is_empty() {
+        let devices = message.job.serving.devices;
+        let (part, room) = (model.bytes() / devices.unwrap_or(1).max(1), message.budget().capacity_bytes?);
+        let is_most = if devices.is_some() { room / 2..=room / 4 * 5 } else { room..=u64::MAX };
+        let is_told = message.form != Form::RunTime && is_most.contains(&part);
+        return is_told.then_some(MemoryFinding::ServedModel { model, devices, part, room });
     }
     let is_whole = if is_unknown {
         // A job that needs less has divided it already.

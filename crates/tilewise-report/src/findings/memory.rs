@@ -130,7 +130,7 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             })
             .caveat(format!("{billions} billion parameters take {taken} {of}"))
         }
-        MemoryFinding::ServedModel { model, devices, part } => {
+        MemoryFinding::ServedModel { model, devices: Some(devices), part, .. } => {
             let part = bytes(*part);
             Words::new(format!(
                 "Divide the model between more devices, {} in place of {devices}, or load weights of fewer bits: in {} bits they take {part} of each \
@@ -140,6 +140,17 @@ pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
             ))
             .task(format!("Take {} devices in place of {devices}, or weights of fewer bits", devices.saturating_mul(2)))
             .caveat(format!("in {} bits the weights take {part} of each device", model.bits))
+        }
+        MemoryFinding::ServedModel { model, devices: None, part, room } => {
+            let (taken, bits, each) = (bytes(*part), model.bits, bytes(*room));
+            let least = part.div_ceil((*room).max(1));
+            Words::new(format!(
+                "Divide the model between {} devices or more, or load weights of fewer bits: in {bits} bits they take {taken}, which {least} devices of \
+                 {each} hold without a cache and what a step computes. Fewer or shorter requests save none of that",
+                least.next_power_of_two()
+            ))
+            .task(format!("Take {} devices or more, or weights of fewer bits", least.next_power_of_two()))
+            .caveat(format!("in {bits} bits the weights take {taken}: {least} devices of {each} for them alone"))
         }
         MemoryFinding::FewSamples { elements } => Words::new(format!(
             "Divide weights, gradients and the optimizer's state between devices, or take smaller ones (bfloat16, Adafactor, LoRA): \

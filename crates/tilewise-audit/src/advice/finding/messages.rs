@@ -68,10 +68,12 @@ pub enum MemoryFinding {
     ServedModel {
         /// The model.
         model: Model,
-        /// The devices between which it is divided.
-        devices: u64,
-        /// Bytes on each.
+        /// The devices between which it is divided; `None` if the text doesn't say it.
+        devices: Option<u64>,
+        /// Bytes on each, or of the model whole.
         part: u64,
+        /// Bytes of memory that each device has.
+        room: u64,
     },
     /// Steps of a lazy framework's loop run as one program, since nothing cuts its graph.
     UncutGraph,
