@@ -12,10 +12,14 @@ use crate::text::size::PrintedSize;
 /// Bytes of the longest post: longer texts are documents and logs.
 const LONGEST: usize = 16 << 10;
 
-const MEMORY: [&str; 6] = ["memory", " ram", "vram", "hbm", "oom", "leak"];
+/// The status of an error that ran out of memory.
+const STATUS: &str = "resource_exhausted";
+
+const MEMORY: [&str; 7] = ["memory", " ram", "vram", "hbm", "oom", "leak", STATUS];
 
 /// Words on a memory that ran out.
-const RAN_OUT: [&str; 15] = [
+const RAN_OUT: [&str; 16] = [
+    STATUS,
     "out of memory",
     "out-of-memory",
     "out of vram",
@@ -106,6 +110,9 @@ const OF_DEVICES: [&str; 7] = ["gpu", "vram", "hbm", "cuda", "tpu memory", "devi
 const NODES: [&str; 6] =
     ["node crash", "node goes down", "vm crash", "machine crash", "machine freezes", "worker is killed"];
 
+/// Words of sentences on processes that load data, each of which has its own in the host's memory.
+const LOADERS: [&str; 2] = ["num_workers", "worker processes"];
+
 /// The memories of a core, which kernels alone fill.
 const OF_CORES: [&str; 2] = ["vmem", "smem"];
 
@@ -126,7 +133,7 @@ pub(crate) fn of(text: &str, device: Device, log: &str) -> Option<Message> {
         known.iter().any(|word| begun.contains(word))
     };
     let is_told = |sentence: &&str| {
-        let is_said = has(sentence, &PEOPLES) || sentence.contains("resource_exhausted");
+        let is_said = has(sentence, &PEOPLES) || sentence.contains(STATUS);
         is_said && has(sentence, &MEMORY) && !has(sentence, &DENIALS)
     };
     let is_of_core = |sentence: &&str| has(sentence, &PEOPLES) && has(sentence, &FULL) && !has(sentence, &DENIALS);
@@ -145,6 +152,16 @@ pub(crate) fn of(text: &str, device: Device, log: &str) -> Option<Message> {
     let names_others = has(&lower, &[" hbm", "vram", " ram"]);
     let of_core = of_core.or_else(|| named.filter(|_| !names_others).and_then(|core| Some((core, ran_out()?))));
     let quoted = |sentence: &str| lower.find(sentence).map(|at| text[at..at + sentence.len()].to_owned());
+    let is_of_kernel = ["pallas", "triton"].iter().any(|kernel| lower.contains(kernel));
+    let of_block = ran_out().filter(|_| is_of_kernel && lower.contains("shared memory") && last_error(text).is_none());
+    if let Some(quote) = of_block.and_then(quoted) {
+        return Some(Message {
+            is_retold: true,
+            truncated: false,
+            quote: Some(quote),
+            ..Message::new(Form::SharedMemory)
+        });
+    }
     if let Some((core, sentence)) = of_core.filter(|_| last_error(text).is_none()) {
         let (memory_space, quote) = (Some(core.to_owned()), quoted(sentence));
         return Some(Message {
@@ -162,9 +179,14 @@ pub(crate) fn of(text: &str, device: Device, log: &str) -> Option<Message> {
     let asked = || told(&TAKES).filter(|_| last_error(text).is_none());
     let sentence = failed.or_else(asked)?;
     // A sentence that names no memory is on the one that the text is about.
-    let is_of_text = (has(&lower, &OF_HOST_ALONE) || has(&lower, &NODES)) && !has(&lower, &OF_DEVICES);
+    let is_of_loaders = prose::sentences(&lower).any(|of| has(of, &LOADERS) && has(of, &MEMORY));
+    let names_host = has(&lower, &OF_HOST_ALONE) || has(&lower, &NODES) || is_of_loaders;
+    let is_of_text = names_host && !has(&lower, &OF_DEVICES);
     let is_of_host =
         (has(sentence, &OF_HOST) || is_of_text) && !["gpu", "vram", "hbm"].iter().any(|name| sentence.contains(name));
+    // What it says of its device goes before what stands elsewhere, such as versions of libraries.
+    let named = quoted(sentence).map(|quote| Device::of(&quote));
+    let device = named.filter(|named| matches!(named, Device::Tpu | Device::Gpu)).unwrap_or(device);
     let form = match device {
         _ if failed.is_none() => Form::Told,
         _ if is_of_host => Form::Host,

@@ -1,5 +1,6 @@
 //! The framework that compiled a program.
 
+use crate::text::word;
 use memchr::memmem;
 
 /// The framework that compiled a program, by names of operations and wordings of logs.
@@ -168,6 +169,20 @@ impl Framework {
             let kinds = memmem::find_iter(text.as_bytes(), b"op_type=\"");
             kinds.filter_map(|at| text.as_bytes().get(at + 9)).any(u8::is_ascii_uppercase)
         };
-        signed.or_else(|| is_tensorflow().then_some(Self::TensorFlow))
+        signed.or_else(|| is_tensorflow().then_some(Self::TensorFlow)).or_else(|| Self::named(text))
+    }
+
+    /// The framework that prose names: of several JAX, which others are compared with.
+    fn named(text: &str) -> Option<Self> {
+        let words: Vec<&str> = word::all(text).map(|(start, end)| &text[start..end]).collect();
+        let has = |name: &str| words.iter().any(|word| word.eq_ignore_ascii_case(name));
+        // Without XLA, PyTorch runs on no TPU.
+        let is_on_xla = || ["xla", "tpu", "tpus", "spmd"].iter().any(|name| has(name));
+        match () {
+            () if has("jax") => Some(Self::Jax),
+            () if has("pytorch") || has("torch") => Some(if is_on_xla() { Self::TorchXla } else { Self::Torch }),
+            () if has("tensorflow") || has("keras") => Some(Self::TensorFlow),
+            () => None,
+        }
     }
 }

@@ -145,7 +145,9 @@ fn is_of_autotuner(log: &str, message: &Message) -> bool {
 /// Whether an error ends the program after an optional request.
 fn is_before_error(text: &str, message: &Message) -> bool {
     let place = message.used.as_ref().and_then(|used| text.rfind(used.text()));
-    let is_error = |at| ["RuntimeError: ", "errors_impl."].iter().any(|sign| text[at..].contains(sign));
+    // A notebook's traceback has the error's name in front.
+    let is_error =
+        |at| ["RuntimeError: ", "RuntimeError  ", "errors_impl."].iter().any(|sign| text[at..].contains(sign));
     !message.facts.has("pinned") && place.is_some_and(is_error)
 }
 

@@ -18,6 +18,7 @@ mod replicated;
 mod run;
 mod serving;
 mod settings;
+mod snippets;
 mod switches;
 mod told;
 mod trials;
@@ -165,11 +166,17 @@ impl Job {
             .or_else(|| Worked::of_update(tail(log, SEARCHED)))
             .or_else(|| Worked::of_change(tail(log, SEARCHED)))
             .or_else(|| Worked::of_running(tail(log, SEARCHED)))
+            .or_else(|| snippets::item_that_fails(tail(log, SEARCHED)))
             .or_else(|| Worked::of_option(tail(log, SEARCHED)))
             .or_else(|| Worked::of_condition(tail(log, SEARCHED)));
-        // A value that runs need not be lowered.
-        if let Some(Worked::Option { name, value }) = &worked {
-            settings.retain(|setting| !(setting.is_option(name) && setting.value.to_string() == *value));
+        match &worked {
+            // A value that runs need not be lowered.
+            Some(Worked::Option { name, value }) => {
+                settings.retain(|setting| !(setting.is_option(name) && setting.value.to_string() == *value));
+            }
+            // Nor one that stays as it is where the job runs.
+            Some(Worked::Without(_)) => settings.clear(),
+            _ => {}
         }
         let grows = growth::grows(log) || growth::is_told(&lower);
         let has_run = grows || turns::have_run(log);

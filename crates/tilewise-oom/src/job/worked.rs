@@ -64,7 +64,7 @@ const PACKAGES: [(&str, &str); 27] = [
 ];
 
 /// Outcomes of a version that works.
-const GOOD: [&str; 14] = [
+pub(super) const GOOD: [&str; 14] = [
     "works",
     "worked",
     "work fine",
@@ -88,7 +88,7 @@ const RETURNS: [&str; 5] = ["downgrad", "revert", "rolling back", "rolled back",
 const HELPS: [&str; 5] = ["help", "work", "fix", "solve", "resolve"];
 
 /// Outcomes of a version that doesn't work, and words for a change to it.
-const BAD: [&str; 12] = [
+pub(super) const BAD: [&str; 12] = [
     "leak",
     "fail",
     "oom",
