@@ -45,7 +45,7 @@ impl Message {
     }
 
     /// The bytes of a pool that are in use and those asked for together, and the pool's limit, where the message prints all
-    /// three and the sum exceeds the limit.
+    /// three and the sum exceeds the limit; without them, all that a program needs, and the pool's part of a GPU that the text names.
     ///
     /// ```
     /// use tilewise_oom::Message;
@@ -57,8 +57,34 @@ impl Message {
     #[must_use]
     pub fn pool_and_need(&self) -> Option<[u64; 2]> {
         let fact = |name| self.facts.size(name).map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
-        let (limit, in_use) = (fact("pool")?, fact("pool_used")?);
+        let Some((limit, in_use)) = fact("pool").zip(fact("pool_used")) else { return self.pool_of_card_and_need() };
         let needed = in_use.checked_add(self.used.as_ref()?.bytes())?;
         (in_use <= limit && needed > limit).then_some([needed, limit])
+    }
+
+    /// Where the text names the GPU, and the message has all that its program needs.
+    fn pool_of_card_and_need(&self) -> Option<[u64; 2]> {
+        let needed = self.usage.as_ref()?.total.bytes();
+        let limit = self.job.pool.bytes_of(self.job.gpu.as_ref()?.bytes)?;
+        (needed > limit).then_some([needed, limit])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_of_a_named_card() {
+        let of = |card: &str, fraction: &str| {
+            let text = format!(
+                "On two {card} this fails.\nOut of memory while trying to allocate 7247809568 bytes.\nBufferAssignment OOM Debugging.\nBufferAssignment stats:\n\
+                 \u{20}            parameter allocation:    1.81GiB\n  preallocated temp allocation:    6.75GiB\n              total allocation:    8.58GiB\n\
+                 jax: XLA_PYTHON_CLIENT_MEM_FRACTION={fraction}"
+            );
+            Message::parse(&text).expect("a message").pool_and_need().map(|[needed, limit]| [needed >> 20, limit >> 20])
+        };
+        assert_eq!(of("2080 Ti", ".75"), Some([8785, 8447]));
+        assert_eq!((of("2080 Ti", ".9"), of("RTX 3090", ".75")), (None, None));
     }
 }

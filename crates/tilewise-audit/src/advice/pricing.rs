@@ -32,9 +32,7 @@ const MOST: usize = 5;
 
 /// The best proposals as recommendations, best first. Each saving assumes that the preceding ones are done.
 pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) -> Vec<Recommendation> {
-    let freed = |all: &[&Proposal]| {
-        program.freed_with(all.iter().map(|proposal| &proposal.buffers))
-    };
+    let freed = |all: &[&Proposal]| program.freed_with(all.iter().map(|proposal| &proposal.buffers));
     let saved = |before: &[(u64, Proposal)], proposal: &Proposal| {
         let before = before.iter().map(|(_, proposal)| proposal);
         freed(&before.chain([proposal]).collect::<Vec<_>>())

@@ -321,9 +321,10 @@ fn are_doubles(listing: Listing<'_>) -> bool {
 /// alive replace smaller inputs. No setting makes room for more than the device has.
 fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) -> Vec<ElsewhereFinding> {
     let is_unknown = |finding: &ElsewhereFinding| matches!(finding, Holders(holders) if holders.program);
-    let is_of_pool = matches!(message.form, Form::Gpu | Form::Device)
-        && message.reason() != Reason::Size
-        && found.iter().any(|finding| matches!(finding, Smaller(_) | OldArrays { .. }) || is_unknown(finding));
+    let need = message.pool_and_need().filter(|_| message.framework == Some(Framework::Jax));
+    let is_said = |finding: &ElsewhereFinding| matches!(finding, Smaller(_) | OldArrays { .. }) || is_unknown(finding);
+    let may_be_of_pool = need.is_some() || message.reason() != Reason::Size && found.iter().any(is_said);
+    let is_of_pool = matches!(message.form, Form::Gpu | Form::Device) && may_be_of_pool;
     if !is_of_pool {
         return found;
     }
@@ -340,7 +341,7 @@ fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) ->
         to,
     };
     // More memory only delays the end of a job that grows, and a part that doesn't reach is no step.
-    let raised = match message.pool_and_need().filter(|_| message.framework == Some(Framework::Jax)) {
+    let raised = match need {
         _ if message.job.grows => None,
         Some([needed, limit]) => {
             let part = message.job.pool.raised(needed, limit);

@@ -65,6 +65,11 @@ impl PoolSettings {
         self.part().filter(|(_, value)| is_small(value) && self.fraction.is_some())
     }
 
+    /// Bytes of the pool on a device with this much memory.
+    pub(crate) fn bytes_of(&self, memory: u64) -> Option<u64> {
+        Some(memory / 100 * hundredths(self.part()?.1)?)
+    }
+
     /// The variable that limits the pool, its value, and hundredths of the memory that hold `needed` bytes where that value gives
     /// `limit`; `None` where they would leave libraries and programs no room.
     #[must_use]
@@ -74,12 +79,18 @@ impl PoolSettings {
         /// For what was rounded up, and the gaps of a pool.
         const MARGIN: u64 = 2;
         let (name, value) = self.part()?;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 100")]
-        let now = (value.parse::<f64>().ok()? * 100.0).round() as u64;
+        let now = hundredths(value)?;
         let to = u64::try_from((u128::from(needed) * u128::from(now)).div_ceil(u128::from(limit.max(1)))).ok()?;
         let to = to.saturating_add(MARGIN);
         (to > now && to <= MOST).then_some((name, value, to))
     }
+}
+
+/// Hundredths of a fraction, `.75`.
+fn hundredths(fraction: &str) -> Option<u64> {
+    let hundredths = (fraction.parse::<f64>().ok()? * 100.0).round();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 100")]
+    (1.0..=100.0).contains(&hundredths).then_some(hundredths as u64)
 }
 
 /// The bytes of a line in which TensorFlow's runtime opens a GPU: `Created device /job:localhost/replica:0/task:0/device:GPU:0

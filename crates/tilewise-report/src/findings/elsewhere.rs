@@ -133,7 +133,10 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
              the pool may have, and together fit into that part of the memory"
         ))
         .task(format!("If the device is the job's own: raise the pool's part from {value} to .{to:02}"))
-        .code(None, format!("export {name}=.{to:02}  # XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX")),
+        .code(None, match &**name {
+            "XLA_CLIENT_MEM_FRACTION" => format!("export {name}=.{to:02}  # XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"),
+            _ => format!("export {name}=.{to:02}"),
+        }),
         ElsewhereFinding::PoolFraction { name, value, .. } => Words::new(format!(
             "Raise `{name}` from {value}, or take it out, if the job has the device for itself: its arrays may have no more than that \
              part of the memory"

@@ -234,9 +234,8 @@ fn by_inner_loop<'m>(
         let slices: HashSet<&[u64]> = all.slices().filter(|slice| slice.len() > 1 && slice[0] == steps).collect();
         // Another outer loop may stack arrays of equal bounds.
         let is_of_step = |array: &&LiveArray<'m>| slices.contains(&*without_ones(&array.bounds));
-        let is_stack = |array: &&LiveArray<'m>| {
-            without_ones(&array.bounds).get(1..).is_some_and(|slice| slices.contains(slice))
-        };
+        let is_stack =
+            |array: &&LiveArray<'m>| without_ones(&array.bounds).get(1..).is_some_and(|slice| slices.contains(slice));
         let stacks = arrays.of_stacks(&all).into_iter().filter(is_stack);
         let kept: Vec<&LiveArray<'m>> = program.temporaries().filter(is_of_step).chain(stacks).collect();
         let largest = *kept.iter().max_by_key(|array| array.bytes)?;
