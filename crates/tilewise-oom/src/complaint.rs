@@ -15,11 +15,13 @@ const LONGEST: usize = 16 << 10;
 /// The status of an error that ran out of memory.
 const STATUS: &str = "resource_exhausted";
 
-const MEMORY: [&str; 7] = ["memory", " ram", "vram", "hbm", "oom", "leak", STATUS];
+/// Words of sentences on what ended with it.
+const ENDS: [&str; 8] = ["fail", "output", "gives", " get", " got ", "raise", "crash", "throw"];
+
+const MEMORY: [&str; 6] = ["memory", " ram", "vram", "hbm", "oom", "leak"];
 
 /// Words on a memory that ran out.
-const RAN_OUT: [&str; 16] = [
-    STATUS,
+const RAN_OUT: [&str; 15] = [
     "out of memory",
     "out-of-memory",
     "out of vram",
@@ -132,9 +134,15 @@ pub(crate) fn of(text: &str, device: Device, log: &str) -> Option<Message> {
         let begun = format!(" {sentence}");
         known.iter().any(|word| begun.contains(word))
     };
+    // Alone it is an error's line, which tells nothing more.
+    let names_status = |sentence: &str| {
+        let is_its_end = has(sentence, &ENDS) && !sentence.contains("instead of");
+        sentence.contains(STATUS) && is_its_end && has(&lower, &PEOPLES)
+    };
+    let is_of_memory = |sentence: &str| has(sentence, &MEMORY) || names_status(sentence);
     let is_told = |sentence: &&str| {
         let is_said = has(sentence, &PEOPLES) || sentence.contains(STATUS);
-        is_said && has(sentence, &MEMORY) && !has(sentence, &DENIALS)
+        is_said && is_of_memory(sentence) && !has(sentence, &DENIALS)
     };
     let is_of_core = |sentence: &&str| has(sentence, &PEOPLES) && has(sentence, &FULL) && !has(sentence, &DENIALS);
     let of_core = prose::sentences(&lower).filter(is_of_core).find_map(|sentence| {
@@ -146,9 +154,14 @@ pub(crate) fn of(text: &str, device: Device, log: &str) -> Option<Message> {
     let named = prose::words(&lower).into_iter().find_map(|word| OF_CORES.into_iter().find(|core| *core == word));
     // A post begins with its title, or with what it is about; a document with a heading.
     let is_title =
-        |sentence: &&str| has(sentence, &MEMORY) && !has(sentence, &DENIALS) && !log.trim_start().starts_with('#');
+        |sentence: &&str| is_of_memory(sentence) && !has(sentence, &DENIALS) && !log.trim_start().starts_with('#');
     let title = prose::sentences(&lower).next().filter(is_title);
-    let ran_out = || title.into_iter().chain(prose::sentences(&lower).filter(is_told)).find(|of| has(of, &RAN_OUT));
+    let ran_out = || {
+        title
+            .into_iter()
+            .chain(prose::sentences(&lower).filter(is_told))
+            .find(|of| has(of, &RAN_OUT) || names_status(of))
+    };
     let names_others = has(&lower, &[" hbm", "vram", " ram"]);
     let of_core = of_core.or_else(|| named.filter(|_| !names_others).and_then(|core| Some((core, ran_out()?))));
     let quoted = |sentence: &str| lower.find(sentence).map(|at| text[at..at + sentence.len()].to_owned());
@@ -184,7 +197,7 @@ pub(crate) fn of(text: &str, device: Device, log: &str) -> Option<Message> {
     let is_of_text = names_host && !has(&lower, &OF_DEVICES);
     let is_of_host =
         (has(sentence, &OF_HOST) || is_of_text) && !["gpu", "vram", "hbm"].iter().any(|name| sentence.contains(name));
-    // What it says of its device goes before what stands elsewhere, such as versions of libraries.
+    // The sentence's own device goes before others in the text, such as those of versions of libraries.
     let named = quoted(sentence).map(|quote| Device::of(&quote));
     let device = named.filter(|named| matches!(named, Device::Tpu | Device::Gpu)).unwrap_or(device);
     let form = match device {
@@ -258,6 +271,9 @@ mod tests {
             ("How can I reduce the memory usage of jax.hessian?", Form::Told),
             ("Training crashes with OOM. The training node crashes as it saves.", Form::Host),
             ("[Bug] OOM on a GPU with the new release\nVersions: see below", Form::Gpu),
+            ("The new version fails with `RESOURCE_EXHAUSTED` on my GPU.", Form::Gpu),
+            ("Pallas gives RESOURCE_EXHAUSTED\nIt runs into shared memory issues on our card.", Form::SharedMemory),
+            ("It takes as many copies as num_workers, and memory is full. The VM crashes with OOM.", Form::Host),
             ("OOM on a TPU\nThe vmem fix isn't in my version.", Form::Assignment),
             ("Pallas kernels: vmem error when using larger models.", Form::Assignment),
             ("At length 256 it seems that the page table is taking too much smem.", Form::Assignment),
@@ -268,6 +284,7 @@ mod tests {
             "step 10, memory usage 12.5 GiB",
             "# Out-of-memory messages\n\nThese files have those of TPUs.",
             "The loss is too high.",
+            "JaxRuntimeError: RESOURCE_EXHAUSTED",
             "This isn't about memory: there is no leak.",
             &"My job runs out of memory. ".repeat(1000),
             "memory usage of bf16[8,128]{1,0:T(8,128)} is the question",

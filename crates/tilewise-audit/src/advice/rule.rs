@@ -81,6 +81,12 @@ impl Proposal {
         Self { saving: Saving::AtMost, ..self }
     }
 
+    /// Marks an exact saving as an estimate.
+    pub(crate) fn inexact(self) -> Self {
+        let is_exact = matches!((self.saving)(0), Saving::Exact(_));
+        if is_exact { Self { saving: Saving::About, ..self } } else { self }
+    }
+
     /// Marks the saving as an estimate: `bytes` for the proposal alone.
     pub(crate) fn estimated(self, bytes: u64) -> Self {
         Self { saving: Saving::About, estimate: Some(bytes), ..self }

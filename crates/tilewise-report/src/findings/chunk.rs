@@ -99,8 +99,9 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     }
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
-        (None, Some(code)) => words.jax(about, JAX, code),
-        (None, None) => words,
+        // Behind code for the line that takes the gradient.
+        (None, Some(code)) if words.plain.is_some() => words.jax(about, JAX, code),
+        (None, code) => either(words, about, code, None),
     }
 }
 

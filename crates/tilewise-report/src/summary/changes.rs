@@ -68,10 +68,11 @@ impl PlannedChange<'_> {
             // The program itself stays, and needs no other package.
             return Self { edit: Some(edit), plain_code: None, caveat: None, ..self };
         }
-        match quotes.gradient(self.recommendation) {
-            Some((code, call)) => Self { edit: edit.or(call), plain_code: Some(code), ..self },
-            None => Self { edit, ..self },
-        }
+        let Some((code, call)) = quotes.gradient(self.recommendation) else { return Self { edit, ..self } };
+        // The line that takes the gradient, and no longer the whole step, is edited.
+        let mut lines = lines(self.recommendation);
+        lines.iter_mut().for_each(|line| line.text = quotes.of(&line.file, line.line));
+        Self { edit: edit.or(call), plain_code: Some(code), place: place(self.recommendation), lines, ..self }
     }
 }
 

@@ -70,7 +70,13 @@ fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal
         last.steps = last.steps.zip(kept.steps).map(|((steps, one), (_, other))| (steps, one.max(other)));
         other.buffers.at_most.extend(proposal.buffers.at_most);
     }
-    found.into_iter().map(|(kept, proposal)| Proposal { finding: Finding::KeptByLoop(kept), ..proposal }).collect()
+    // Once one loop keeps less, the compiler may run others at once.
+    let are_several = found.len() > 1;
+    let proposals = found.into_iter().map(|(kept, proposal)| {
+        let proposal = Proposal { finding: Finding::KeptByLoop(kept), ..proposal };
+        if are_several { proposal.inexact() } else { proposal }
+    });
+    proposals.collect()
 }
 
 /// Whether the same words tell two loops.
