@@ -94,13 +94,9 @@ fn program(listing: Listing<'_>, framework: Framework, verdict: OomVerdict) -> V
     if form == Form::Cores {
         return vec![run_time::cores(listing.message)];
     }
-    // A loop that nothing cuts runs all its steps as one program.
-    if framework == Framework::TorchXla
-        && !listing.message.job.done.contains(&Done::CutGraph)
-        && Asker::of_weights(listing.message).is_none()
-        && (listing.message.raised_at.is_some() && listing.message.job.run != Some(Run::Inference)
-            || listing.message.job.has_run
-            || listing.message.job.shows_step)
+    let may_loop = listing.message.raised_at.is_some() && listing.message.job.run != Some(Run::Inference);
+    if leaves_graph_uncut(listing.message)
+        && (may_loop || listing.message.job.has_run || listing.message.job.shows_step)
     {
         advice.insert(0, new(MemoryFinding::UncutGraph, Target::Process));
     }
@@ -202,6 +198,13 @@ pub(super) fn with_long_input(mut advice: Vec<Recommendation>, message: &Message
     let finding = Finding::RunTime(RunTimeFinding::LongInput { tokens, most });
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
+}
+
+/// Whether nothing in a text of PyTorch/XLA's cuts the graph: a loop runs all its steps as one program.
+pub(super) fn leaves_graph_uncut(message: &Message) -> bool {
+    message.framework == Some(Framework::TorchXla)
+        && !message.job.done.contains(&Done::CutGraph)
+        && Asker::of_weights(message).is_none()
 }
 
 /// Puts the version first with which a job ran, where its text compares it with one that fails.

@@ -1,9 +1,9 @@
 //! Memory held by others while a program runs, and messages that list no arrays.
 
-use super::holders::holders;
+use super::{advice::leaves_graph_uncut, holders::holders};
 use crate::advice::{
     Recommendation, Saving, Target,
-    finding::{Asker, CoreHalt, ElsewhereFinding, Finding, Holders, RunTimeFinding, Shrink},
+    finding::{Asker, CoreHalt, ElsewhereFinding, Finding, Holders, MemoryFinding, RunTimeFinding, Shrink},
 };
 use tilewise_oom::{Form, Framework, Level, Message, Occasion, OomVerdict, PrintedSize, Reason, Server};
 
@@ -76,6 +76,9 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     };
     // A sentence tells neither of an array nor of a program.
     if message.is_retold && asker == Some(Asker::Array) && message.used.is_none() && message.limit.is_none() {
+        let is_uncut = leaves_graph_uncut(message) && message.job.shows_step;
+        let uncut = Finding::Memory(MemoryFinding::UncutGraph);
+        advice.extend(is_uncut.then(|| Recommendation::new(uncut, Target::Process, message.framework)));
         let finding = Finding::Elsewhere(ElsewhereFinding::Holders(holders(message, true)));
         advice.push(Recommendation::new(finding, Target::Process, message.framework));
         return advice;

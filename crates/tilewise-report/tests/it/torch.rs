@@ -153,3 +153,17 @@ fn memory_that_is_not_of_a_batch() {
     let (_, screen) = first_change(&format!("{}\n{full}", of_tensorflow("295,64,256,256")));
     assert!(!screen.contains("not in one piece"), "{screen}");
 }
+
+/// A loop that cuts its graph now and then runs all its batches as one program; prose tells no error of it.
+#[test]
+fn a_graph_of_several_batches_is_cut() {
+    let told = |cut: &str| {
+        format!(
+            "OOM when I accumulate gradients on a TPU\n\n```python\nfor at, x in enumerate(loader):\n    loss = model(x.to(xm.xla_device()))\n    \
+             loss.backward()\n{cut}    if (at + 1) % 8 == 0:\n        optimizer.step()\n        xm.mark_step()\n```\nWhy does it run out of memory?"
+        )
+    };
+    assert!(first_change(&told("")).0.starts_with("Cut the graph after each batch"));
+    let (task, screen) = first_change(&told("    xm.mark_step()\n"));
+    assert!(task.starts_with("See what holds it") && screen.contains("xm.get_memory_info"), "{screen}");
+}
