@@ -8,6 +8,8 @@ import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -67,7 +69,7 @@ def test_the_line_that_is_printed_is_compiled(path: Path) -> None:
     assert edit.after == "x, _ = lax.scan(jax.checkpoint(layer), x, ws)"
     # By the compiler's own plan of the file with that line, which is as it was.
     own = STEP.replace(edit.before, edit.after)
-    alone: dict[str, object] = {}
+    alone: dict[str, Any] = {}
     exec(compile(own, "own.py", "exec"), alone)
     measured = tw.audit(alone["step"], *module.arguments(), tpu="v5e", hbm_limit="2GiB").peak_bytes
     assert report.peak_bytes is not None
@@ -96,13 +98,17 @@ def test_functions_that_are_not_made_again_are_skipped(path: Path) -> None:
     def inside(x: object) -> object:
         return module.step(x)
 
+    edit = SimpleNamespace(file=str(path), line=4, before="from jax import lax", after="from jax import lax")
     with pytest.raises(tw.Skip, match="isn't one of a module"):
-        remade(Request(inside, (), "v5e"), ())
+        remade(Request(inside, (), "v5e"), [edit])  # type: ignore[list-item]
+    with pytest.raises(tw.Skip, match="another one now"):
+        remade(Request(module.step, (), "v5e"), [SimpleNamespace(**{**vars(edit), "line": 5})])  # type: ignore[list-item]
 
     @jax.tree_util.register_static
     class Model:
         apply = module.loss
         __module__ = path.stem
 
-    with pytest.raises(tw.Skip, match="hold functions of layers_in_turn"):
-        remade(Request(module.step, (Model(),), "v5e"), ())
+    with pytest.raises(tw.Skip, match="hold functions of its modules"):
+        remade(Request(module.step, (Model(),), "v5e"), [edit])  # type: ignore[list-item]
+    assert sys.modules[path.stem] is module

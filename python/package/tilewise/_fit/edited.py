@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
-import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -23,8 +22,10 @@ from tilewise._tilewise import LineEdit
 
 def remade(request: Request, edits: Iterable[LineEdit]) -> Request:
     """The request of edited sources, which are run again in memory; it skips one that can't be made again so."""
-    texts, again = _texts(edits), request.again or _imported(request)
-    with _sources(texts):
+    texts = _texts(edits)
+    beside = _beside(texts)
+    again = request.again or _imported(request, beside)
+    with _sources(texts, beside):
         try:
             made = again()
         # A file of Python may raise anything.
@@ -33,31 +34,33 @@ def remade(request: Request, edits: Iterable[LineEdit]) -> Request:
     return replace(request, f=made.f, args=made.args)
 
 
-def _imported(request: Request) -> Callable[[], Request]:
-    """Makes the request again by the name of its function in its module."""
+def _imported(request: Request, beside: Collection[str]) -> Callable[[], Request]:
+    """Makes the request again by the name of its function in its module, one of those that are imported anew."""
     f, args = request.f, request.args
     home = str(getattr(inspect.unwrap(f), "__module__", None))
     # To run a script again may train.
     named = {} if home == "__main__" else vars(sys.modules.get(home, object))
     name = next((name for name, value in named.items() if value is f), None)
-    if name is None:
-        raise Skip("its function isn't one of a module, which could be imported again")
-    if _holds(module("jax").tree.structure(args), home):
-        raise Skip(f"its arguments hold functions of {home}: `tilewise audit FILE.py:FACTORY` makes them again, too")
+    if name is None or home not in beside:
+        raise Skip("its function isn't one of a module beside the edited file, which could be imported again")
+    if _holds(module("jax").tree.structure(args), beside):
+        raise Skip(
+            "its arguments hold functions of its modules: `tilewise audit FILE.py:FACTORY` makes them again, too"
+        )
     return lambda: replace(request, f=getattr(importlib.import_module(home), name))
 
 
-def _holds(tree: Any, home: str) -> bool:
-    """Whether nodes of a tree hold values of a module, such as the method of its model, beside arrays."""
+def _holds(tree: Any, homes: Collection[str]) -> bool:
+    """Whether nodes of a tree hold values of these modules, such as the method of a model, beside arrays."""
     node = tree.node_data()
     values: list[Any] = [] if node is None else [node[1]]
     while values:
         value = values.pop()
         if isinstance(value, (tuple, list)):
             values.extend(cast("Iterable[Any]", value))
-        elif home in (getattr(value, "__module__", None), type(value).__module__):
+        elif getattr(value, "__module__", None) in homes or type(value).__module__ in homes:
             return True
-    return any(_holds(child, home) for child in tree.children())
+    return any(_holds(child, homes) for child in tree.children())
 
 
 def _texts(edits: Iterable[LineEdit]) -> dict[Path, str]:
@@ -70,7 +73,10 @@ def _texts(edits: Iterable[LineEdit]) -> dict[Path, str]:
 
 def _text(path: Path, edits: list[LineEdit]) -> str:
     """A file with edits made, from its end to its begin: each has its line's number before them."""
-    lines = path.read_text("utf-8").splitlines()
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Skip(f"{path.name} can't be read: {error}") from error
     for edit in sorted(edits, key=lambda edit: edit.line, reverse=True):
         start = edit.line - 1
         before = [line.strip() for line in edit.before.splitlines()]
@@ -85,9 +91,22 @@ def _text(path: Path, edits: list[LineEdit]) -> str:
     return text
 
 
+def _beside(texts: Iterable[Path]) -> dict[str, Any]:
+    """The modules in the folders of files and below them, but for installed packages and the script that runs."""
+    folders = [path.parent for path in texts]
+    found: dict[str, Any] = {}
+    for name, each in [*sys.modules.items()]:
+        file = getattr(each, "__file__", None)
+        path = Path(file).resolve() if file else Path()
+        is_installed = not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
+        if name != "__main__" and not is_installed and any(map(path.is_relative_to, folders)):
+            found[name] = each
+    return found
+
+
 @contextlib.contextmanager
-def _sources(texts: Mapping[Path, str]) -> Generator[None]:
-    """While it lasts, files are imported with these texts, and modules beside and below them are imported anew."""
+def _sources(texts: Mapping[Path, str], beside: Mapping[str, Any]) -> Generator[None]:
+    """While it lasts, files are imported with these texts, and these modules anew."""
     own = SourceFileLoader.get_code
 
     def get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
@@ -95,17 +114,13 @@ def _sources(texts: Mapping[Path, str]) -> Generator[None]:
         # Compiled files are of the text on the disk.
         return own(loader, fullname) if text is None else compile(text, loader.path, "exec", dont_inherit=True)
 
-    def beside() -> dict[str, Any]:
-        folders = tuple(f"{path.parent}{os.sep}" for path in texts)
-        files = ((name, getattr(each, "__file__", None)) for name, each in [*sys.modules.items()])
-        found = (name for name, file in files if file and str(Path(file).resolve()).startswith(folders))
-        return {name: sys.modules.pop(name) for name in found if name != "__main__"}
-
-    kept = beside()
+    for name in beside:
+        del sys.modules[name]
     SourceFileLoader.get_code = get_code  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
         SourceFileLoader.get_code = own  # type: ignore[method-assign]
-        beside()
-        sys.modules.update(kept)
+        for name in _beside(texts):
+            del sys.modules[name]
+        sys.modules.update(beside)
