@@ -323,7 +323,10 @@ fn with_settings_of_pool(mut found: Vec<ElsewhereFinding>, message: &Message) ->
     let is_unknown = |finding: &ElsewhereFinding| matches!(finding, Holders(holders) if holders.program);
     let need = message.pool_and_need().filter(|_| message.framework == Some(Framework::Jax));
     let is_said = |finding: &ElsewhereFinding| matches!(finding, Smaller(_) | OldArrays { .. }) || is_unknown(finding);
-    let may_be_of_pool = need.is_some() || message.reason() != Reason::Size && found.iter().any(is_said);
+    let may_be_of_pool = match message.reason() {
+        Reason::Size => need.is_some(),
+        _ => found.iter().any(is_said),
+    };
     let is_of_pool = matches!(message.form, Form::Gpu | Form::Device) && may_be_of_pool;
     if !is_of_pool {
         return found;

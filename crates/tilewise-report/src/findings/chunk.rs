@@ -74,16 +74,21 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     } else {
         words.caveat(format!("split {} for each part", quoted(&finding.keys)))
     };
+    // The step that is taken as it is draws random numbers as before.
+    let whole = |words: Words, sketch| match microbatch(finding, about, parts) {
+        None => either(words, about, None, sketch),
+        code => either(Words { caveat: None, ..words }, about, code, sketch),
+    };
     let taken = TakenGradient::named(finding.gradient_of, about.edited.as_ref());
     let words = match plain(finding, about, &taken, "  # with your options; what has_aux gives is averaged here, too") {
         // Sums of parts have other divisors: added up as they are, they were another gradient.
         Some(_) if finding.is_divided => words,
         Some(code) if finding.gradients == GradientSums::None && finding.in_parts.is_none() => {
-            return either(words, about, microbatch(finding, about, parts), Some(code));
+            return whole(words, Some(code));
         }
         // A prior, which parts of a sum share, would count once for each.
         Some(code) if finding.is_summed && finding.gradients == GradientSums::Summed => {
-            return either(words, about, microbatch(finding, about, parts), Some(code));
+            return whole(words, Some(code));
         }
         Some(code) if about.framework == Some(Framework::Jax) => Words { plain: Some(code), ..words },
         _ => words,
@@ -95,13 +100,13 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
     }
     if finding.gradients == GradientSums::OfEach {
         let sketch = added_up(finding, "f", &arrays(finding, None), parts);
-        return either(words, about, microbatch(finding, about, parts), Some(sketch));
+        return whole(words, Some(sketch));
     }
     match (&finding.in_parts, microbatch(finding, about, parts)) {
         (Some(code), _) => words.jax(about, JAX, in_parts(code)),
         // Behind code for the line that takes the gradient.
         (None, Some(code)) if words.plain.is_some() => words.jax(about, JAX, code),
-        (None, code) => either(words, about, code, None),
+        (None, _) => whole(words, None),
     }
 }
 

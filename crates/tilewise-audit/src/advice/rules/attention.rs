@@ -56,7 +56,9 @@ pub(crate) fn scores_of(program: &ProgramModel<'_>, buffers: &BufferChanges) -> 
     let total = |bytes: u64, array: &LiveArray<'_>| bytes.saturating_add(array.bytes);
     let held = changed().filter(|array| of(array).is_some()).fold(0, total);
     let positions = changed().max_by_key(|array| (of(array).is_some(), array.bytes)).and_then(|array| of(&array))?;
-    let is_capped = || bounds_of(program.module, Opcode::Tanh).any(|bounds| of_bounds(&bounds) == Some(positions));
+    // An activation of as many features as there are positions is square, too, but has no heads.
+    let is_score = |bounds: Vec<u64>| scores.get(&elements(&bounds)) == Some(&positions);
+    let is_capped = || bounds_of(program.module, Opcode::Tanh).any(is_score);
     (held >= changed().fold(0, total) / 2).then(|| AttentionScores { positions, is_capped: is_capped() })
 }
 
