@@ -5,8 +5,9 @@ use super::{
     sections::Report,
 };
 use crate::program::{AxisName, NamedAxis};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tilewise::Shape;
+use tilewise_memory::Role;
 
 /// A size of an input at which a program should fit, and devices among which its present size would.
 ///
@@ -39,9 +40,7 @@ impl Report {
     /// have, a batch before others. `None` if it fits, or no axis of an input has most of them.
     #[must_use]
     pub fn fitting_size(&self, bytes: u64) -> Option<FittingSize> {
-        let limit = self.available_bytes().filter(|limit| bytes > *limit)?;
-        let peak = self.memory_space(0)?.peak.as_ref()?;
-        let total = self.plan().ok()?.total_bytes();
+        let (need, peak) = self.need(bytes)?;
         let mut axes: BTreeMap<(u8, u64), Vec<(&AxisName, u64)>> = BTreeMap::new();
         for row in &peak.rows {
             for axis in &row.axes {
@@ -56,18 +55,12 @@ impl Report {
         let candidates = axes.filter_map(|((rank, size), names)| {
             let rows = Rows::of(peak, rank, size);
             let bytes = rows.bytes();
-            (bytes > total / 2).then_some((rank, bytes, names, rows))
+            (bytes > need.total / 2).then_some((rank, bytes, names, rows))
         });
         let (_, _, names, rows) = candidates.min_by_key(|(rank, bytes, ..)| (*rank, u64::MAX - bytes))?;
         let (axis, _) = names.iter().max_by_key(|(_, bytes)| *bytes)?;
-        // Earlier changes are taken to free arrays of the axis and others in proportion.
-        let scaled = |freed: u64| {
-            let freed = u128::from(freed) * u128::from(bytes) / u128::from(total.max(1));
-            u128::from(bytes).saturating_sub(freed)
-        };
-        let is_enough = |freed: u64| scaled(freed) <= u128::from(limit);
-        let fits = rows.largest(|to| is_enough(rows.bytes().saturating_sub(rows.bytes_with(to))))?;
-        let devices = (2..=MOST_DEVICES.min(rows.size)).find(|of| is_enough(rows.bytes() - rows.bytes() / of))?;
+        let fits = need.fitting(&rows)?;
+        let devices = (2..=MOST_DEVICES.min(rows.size)).find(|of| need.is_met(rows.bytes() - rows.bytes() / of))?;
         let is_mixed = self.are_samples_mixed() && names.iter().any(|(name, _)| is_of_rows(name));
         Some(FittingSize {
             is_mixed,
@@ -77,6 +70,52 @@ impl Report {
             fits,
             devices: devices.saturating_mul(self.partitions),
         })
+    }
+
+    /// Sizes that most bytes at the peak have in common and no argument has, such as the number of paths that a program
+    /// draws, each with the size at which it fits if it needs `bytes` now; the largest first.
+    #[must_use]
+    pub fn fitting_made_sizes(&self, bytes: u64) -> Vec<[u64; 2]> {
+        let Some((need, peak)) = self.need(bytes) else { return Vec::new() };
+        let bounds = |row: &PeakRow| row.shape.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
+        let of_arguments = peak.rows.iter().filter(|row| row.role == Role::Argument);
+        let given: BTreeSet<u64> = of_arguments.flat_map(|row| -> Vec<u64> { bounds(row) }).collect();
+        let named = peak.rows.iter().flat_map(|row| row.axes.iter().map(|axis| axis.size));
+        let known: BTreeSet<u64> = given.into_iter().chain(named).collect();
+        let all: BTreeSet<u64> = peak.rows.iter().flat_map(|row| -> Vec<u64> { bounds(row) }).collect();
+        let made = all.into_iter().rev().filter(|size| *size >= LEAST && !known.contains(size));
+        let found = made.filter_map(|size| {
+            let rows = Rows::of_size(peak, size);
+            let fits = need.fitting(&rows).filter(|_| rows.bytes() > need.total / 2)?;
+            Some([size, fits])
+        });
+        found.collect()
+    }
+
+    /// The need of a program that doesn't fit, and its peak.
+    fn need(&self, bytes: u64) -> Option<(Need, &SpacePeak)> {
+        let limit = self.available_bytes().filter(|limit| bytes > *limit)?;
+        let total = self.plan().ok()?.total_bytes();
+        Some((Need { bytes, total, limit }, self.memory_space(0)?.peak.as_ref()?))
+    }
+}
+
+/// Bytes that a program needs after other changes, those of its plan, and those that there are.
+struct Need {
+    bytes: u64,
+    total: u64,
+    limit: u64,
+}
+
+impl Need {
+    /// Whether it fits once arrays free so much; earlier changes are taken to free arrays in proportion.
+    fn is_met(&self, freed: u64) -> bool {
+        let freed = u128::from(freed) * u128::from(self.bytes) / u128::from(self.total.max(1));
+        u128::from(self.bytes).saturating_sub(freed) <= u128::from(self.limit)
+    }
+
+    fn fitting(&self, rows: &Rows<'_>) -> Option<u64> {
+        rows.largest(|to| self.is_met(rows.bytes().saturating_sub(rows.bytes_with(to))))
     }
 }
 
@@ -100,6 +139,15 @@ impl<'r> Rows<'r> {
             [named, others].concat()
         };
         let all = peak.rows.iter().map(|row| (row, shrinking(row))).filter(|(_, dimensions)| !dimensions.is_empty());
+        Self { size, all: all.collect() }
+    }
+
+    fn of_size(peak: &'r SpacePeak, size: u64) -> Self {
+        let of_row = |row: &PeakRow| {
+            let bounds = row.shape.dimensions().iter().enumerate();
+            bounds.filter(|(_, dimension)| dimension.bound() == Some(size)).map(|(at, _)| at).collect::<Vec<_>>()
+        };
+        let all = peak.rows.iter().map(|row| (row, of_row(row))).filter(|(_, dimensions)| !dimensions.is_empty());
         Self { size, all: all.collect() }
     }
 
@@ -202,5 +250,28 @@ ENTRY main (field.1: f32[384,384,384]) -> f32[384,384,384] {
         // 432 MiB in all; 128 with 256, and 204 with 264, whose rows take 384 lanes.
         assert_eq!([size(431), size(206), size(200)], [376, 264, 256]);
         assert!(found(text, 431 << 20).is_some_and(|size| size.is_repeated));
+    }
+
+    /// Paths that a program draws from one price; the argument's own size isn't one to take less of.
+    #[test]
+    fn sizes_of_what_is_made() {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+
+ENTRY main (spot.1: f32[512]) -> f32[512] {
+  spot.1 = f32[512]{0:T(512)} parameter(0), metadata={op_name="spot"}
+  paths = f32[512,16384]{1,0:T(8,128)} broadcast(spot.1), dimensions={0}
+  grown = f32[512,16384]{1,0:T(8,128)} exponential(paths)
+  zero = f32[] constant(0)
+  ROOT sums = f32[512]{0:T(512)} reduce(grown, zero), dimensions={1}, to_apply=add
+}"#;
+        let report = Audit::new(&Program::parse(text).expect("a module")).limit(Some(33 << 20)).run();
+        let found = report.fitting_made_sizes(report.memory_bounds.at_most_bytes);
+        assert_eq!(found, [[16384, 8300]]);
     }
 }

@@ -172,7 +172,10 @@ pub(crate) fn changes(report: &Report) -> Vec<PlannedChange<'_>> {
             costs_no_compute: roughness(one, costs[at]).0 == 0,
             effect: effects.into_iter().flatten().collect::<Vec<_>>().join(", "),
             plain_code: said.plain,
-            caveat: said.caveat,
+            // Nothing is said twice.
+            caveat: said
+                .caveat
+                .filter(|own| !planned.iter().any(|before: &PlannedChange<'_>| before.caveat.as_ref() == Some(own))),
             // A step that stays as it is has no line to edit.
             place: one
                 .function
@@ -259,6 +262,11 @@ fn function(source: &SourceLine) -> &str {
 /// The size of an input with which the program fits after all changes.
 pub(super) fn fitting_size(changes: &[PlannedChange<'_>], report: &Report) -> Option<FittingSize> {
     report.fitting_size(bytes_after(changes, report)?)
+}
+
+/// Sizes of what the program makes with which it fits after all changes.
+pub(super) fn fitting_made_sizes(changes: &[PlannedChange<'_>], report: &Report) -> Vec<[u64; 2]> {
+    bytes_after(changes, report).map_or_else(Vec::new, |bytes| report.fitting_made_sizes(bytes))
 }
 
 fn bytes_after(changes: &[PlannedChange<'_>], report: &Report) -> Option<u64> {

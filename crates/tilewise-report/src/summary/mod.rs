@@ -26,7 +26,7 @@ pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::{NOT_MEASURED, kind_name};
 pub(crate) use told::name_of;
 
-use crate::style::{Tone, bytes, bytes_both, file_name, line_of, percent, share};
+use crate::style::{Tone, bytes, bytes_both, file_name, grouped, line_of, percent, share};
 use crate::{Quotes, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -93,12 +93,14 @@ pub struct Summary<'a> {
 }
 
 /// Sizes of a program that a constant of the reader's may have: that now, and the smaller one.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sizes {
     /// Of the first remedy.
     of_remedy: Option<[u64; 2]>,
     /// Of what fits after all changes.
     of_shortfall: Option<[u64; 2]>,
+    /// Of what the program makes, the largest first.
+    of_made: Vec<[u64; 2]>,
 }
 
 /// A part of a program's memory.
@@ -154,6 +156,7 @@ impl<'a> Summary<'a> {
         let shortfall = changes::shortfall(&changes, !remedies.is_empty(), fitting.as_ref(), report);
         let sizes = Sizes {
             of_remedy: smaller.map(|batch| [batch.size, batch.to]),
+            of_made: if fitting.is_none() { changes::fitting_made_sizes(&changes, report) } else { Vec::new() },
             of_shortfall: fitting.map(|found| [found.size, found.fits]),
         };
         Self { changes, shortfall, remedies, sizes, copies: CopySummary::of(report), ..at_once }
@@ -172,6 +175,12 @@ impl<'a> Summary<'a> {
         }
         if let (Some(remark), Some(name)) = (&mut self.shortfall, named(self.sizes.of_shortfall)) {
             remark.words = remark.words.replacen(", or ", &format!("{name}, or "), 1);
+        }
+        // Without a name of the reader's such a size may be the model's.
+        let mut made = self.sizes.of_made.iter().filter_map(|sizes| Some((sizes, named(Some(*sizes))?)));
+        if let (Some(remark), Some(([size, to], name))) = (&mut self.shortfall, made.next()) {
+            let fewer = format!("take about {} instead of {}{name}, or", grouped(*to), grouped(*size));
+            remark.words = remark.words.replacen("take smaller inputs, or", &fewer, 1);
         }
         Self {
             causes: self.causes.into_iter().map(|cause| cause.quoting(quotes)).collect(),
