@@ -108,7 +108,7 @@ struct Need {
 }
 
 impl Need {
-    /// Whether it fits once arrays free so much; earlier changes are taken to free arrays in proportion.
+    /// Whether it fits once arrays free `freed` bytes; earlier changes are taken to free arrays in proportion.
     fn is_met(&self, freed: u64) -> bool {
         let freed = u128::from(freed) * u128::from(self.bytes) / u128::from(self.total.max(1));
         u128::from(self.bytes).saturating_sub(freed) <= u128::from(self.limit)
