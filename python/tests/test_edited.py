@@ -7,6 +7,7 @@ import importlib
 import io
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import tilewise as tw
+from tilewise._fit import advice
 from tilewise._fit.edited import remade
 from tilewise._jax.lowering import Request
 from tilewise._verbs import Answers, audited
@@ -90,6 +92,19 @@ def test_the_command_line_checks_a_factory(path: Path) -> None:
     assert "Recompute" in table[1]
     with pytest.raises(ValueError, match="without --against"):
         audited([f"{path}:make", "--tpu", "v5e", "--check", "--against", "plan.lock"], Answers(out))
+
+
+def test_a_change_that_fails_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("libtpu")
+    module = importlib.import_module(path.stem)
+    report = tw.audit(module.step, *module.arguments(), tpu="v5e", hbm_limit="2GiB")
+
+    def fails(x: object, ws: object) -> object:
+        raise TypeError("no such argument\nin two lines")
+
+    monkeypatch.setattr(advice, "remade", lambda request, _: replace(request, f=fails))
+    (row,) = report.check().rows
+    assert (row.freed_bytes, row.fits, row.why_not) == (None, None, "TypeError: no such argument")
 
 
 def test_functions_that_are_not_made_again_are_skipped(path: Path) -> None:

@@ -1,6 +1,6 @@
 //! The framework that compiled a program.
 
-use crate::text::word;
+use crate::text::{tail, word};
 use memchr::memmem;
 
 /// The framework that compiled a program, by names of operations and wordings of logs.
@@ -174,6 +174,9 @@ impl Framework {
 
     /// The framework that prose names: of several JAX, which others are compared with.
     fn named(text: &str) -> Option<Self> {
+        /// Bytes of the longest post, beside a log's.
+        const LONGEST: usize = 64 << 10;
+        let text = tail(text, LONGEST);
         let words: Vec<&str> = word::all(text).map(|(start, end)| &text[start..end]).collect();
         let has = |name: &str| words.iter().any(|word| word.eq_ignore_ascii_case(name));
         // Without XLA, PyTorch runs on no TPU.

@@ -1,6 +1,7 @@
 //! Two blocks of code, one of which works: what the other has more is why it fails.
 
 use super::worked::{BAD, GOOD, Worked};
+use std::collections::HashSet;
 
 /// Bytes of the longest item that a sentence can name.
 const LONGEST: usize = 80;
@@ -10,10 +11,10 @@ pub(super) fn item_that_fails(text: &str) -> Option<Worked> {
     let blocks = blocks(text);
     let of =
         |is_good: bool| blocks.iter().filter(move |(lead, _)| outcome(lead) == Some(is_good)).map(|(_, items)| items);
-    let works = alone(of(true))?;
+    let works: HashSet<&str> = alone(of(true))?.iter().copied().collect();
     // An error's own lines are another block behind such words.
-    let fails = alone(of(false).filter(|items| items.iter().any(|item| works.contains(item))))?;
-    let item = alone(fails.iter().filter(|item| !works.contains(item)))?;
+    let fails = alone(of(false).filter(|items| items.iter().any(|item| works.contains(*item))))?;
+    let item = alone(fails.iter().filter(|item| !works.contains(**item)))?;
     (item.len() <= LONGEST).then(|| Worked::Without((*item).to_owned()))
 }
 
@@ -46,8 +47,8 @@ fn blocks(text: &str) -> Vec<(&str, Vec<&str>)> {
         if line.starts_with("```") {
             is_open = !is_open;
             found.extend(is_open.then(|| (lead, Vec::new())));
-        } else if is_open {
-            found.iter_mut().last().into_iter().for_each(|(_, lines)| lines.extend(items(line)));
+        } else if let Some((_, all)) = found.last_mut().filter(|_| is_open) {
+            all.extend(items(line));
         } else {
             lead = line;
         }

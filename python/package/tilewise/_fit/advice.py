@@ -146,6 +146,11 @@ def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
         except Skip as error:
             rows.append(CheckedAdvice(change, promised, None, None, str(error), None))
             continue
+        # Changed code may raise anything as it is traced.
+        except Exception as error:
+            first = next(iter(str(error).splitlines()), "")
+            rows.append(CheckedAdvice(change, promised, None, None, f"{type(error).__name__}: {first}", None))
+            continue
         freed = (held.peak_bytes or 0) - (found.peak_bytes or 0)
         times = [each for each in held.diff(found).changes if each.what == "time" and each.before]
         time = times[0].after / times[0].before - 1 if times else None
