@@ -55,6 +55,7 @@ pub(super) fn words(array: &WholeArray, about: &Recommendation) -> Words {
                  the rows in parts, or divide them between devices"
             ))
             .task(format!("Find what makes a value for each pair of {size}, and make fewer at once"))
+            .caveat(format!("often shapes ({size}, 1) and ({size},) that meet by mistake, or a library's distances of all pairs"))
         }
         WholeArray::Product(product) if product.is_of_records() => {
             let (count, size) = (grouped(product.factors[0]), grouped(product.element_bytes));
