@@ -1,6 +1,6 @@
 //! Advice, best first, each with an exact or a greatest saving.
 
-use super::{kernel, run_time};
+use super::{kernel, run_time, torch::leaves_graph_uncut};
 use crate::{
     advice::{
         Change, Recommendation, Target,
@@ -198,13 +198,6 @@ pub(super) fn with_long_input(mut advice: Vec<Recommendation>, message: &Message
     let finding = Finding::RunTime(RunTimeFinding::LongInput { tokens, most });
     advice.insert(0, Recommendation::new(finding, Target::Argument, message.framework));
     advice
-}
-
-/// Whether nothing in a text of PyTorch/XLA's cuts the graph: a loop runs all its steps as one program.
-pub(super) fn leaves_graph_uncut(message: &Message) -> bool {
-    message.framework == Some(Framework::TorchXla)
-        && !message.job.done.contains(&Done::CutGraph)
-        && Asker::of_weights(message).is_none()
 }
 
 /// Puts the version first with which a job ran, where its text compares it with one that fails.

@@ -1,6 +1,6 @@
 //! Memory held by others while a program runs, and messages that list no arrays.
 
-use super::{advice::leaves_graph_uncut, holders::holders};
+use super::{holders::holders, torch::leaves_graph_uncut};
 use crate::advice::{
     Recommendation, Saving, Target,
     finding::{Asker, CoreHalt, ElsewhereFinding, Finding, Holders, MemoryFinding, RunTimeFinding, Shrink},

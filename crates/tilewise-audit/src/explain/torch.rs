@@ -1,7 +1,8 @@
-//! Advice on PyTorch's own allocator, and on servers that use it.
+//! Advice on PyTorch's own allocator, on servers that use it, and on the graphs of PyTorch/XLA.
 
 use super::holders::holders;
 use crate::advice::finding::{
+    Asker,
     ElsewhereFinding::{self, *},
     WholeArray,
 };
@@ -247,4 +248,11 @@ fn whole_array(message: &Message) -> WholeArray {
     let parameters = parameters.map(|(model, _)| WholeArray::Parameters(model.parameters));
     let of_sizes = || message.product.as_ref().map(|product| WholeArray::of_sizes(product, message.job.names));
     parameters.or_else(of_sizes).unwrap_or(WholeArray::Unknown)
+}
+
+/// Whether nothing in a text of PyTorch/XLA's cuts the graph: a loop runs all its steps as one program.
+pub(super) fn leaves_graph_uncut(message: &Message) -> bool {
+    message.framework == Some(Framework::TorchXla)
+        && !message.job.done.contains(&Done::CutGraph)
+        && Asker::of_weights(message).is_none()
 }

@@ -62,7 +62,11 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
     let task = if finding.is_checkpointed {
         format!("Save nothing under the checkpoint around the step of the loop{module}")
     } else {
-        format!("Recompute the step of the loop{module} in the backward pass (`{checkpoint}`)")
+        let step = match &finding.class {
+            Some(class) => format!("the loop's step, `{class}`,"),
+            None => format!("the step of the loop{module}"),
+        };
+        format!("Recompute {step} in the backward pass (`{checkpoint}`)")
     };
     Words::new(sentence).task(task).jax(about, import, code)
 }
