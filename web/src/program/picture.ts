@@ -279,8 +279,11 @@ export class Picture {
     if (at >= LEFT && at <= LEFT + plot) {
       context.fillStyle = look.color("--accent");
       context.fillRect(at - 0.75, top - 6, 1.5, 6 + scale.y(this.most) - top);
-      const isRight = at > LEFT + plot * 0.6;
-      write(`peak ${bytes(this.most)} in use, step ${grouped(peak + 1)}`, at + (isRight ? -5 : 5), top - 6, isRight ? "right" : "left", "--accent");
+      const label = `peak ${bytes(this.most)} in use, step ${grouped(peak + 1)}`;
+      const width = context.measureText(label).width;
+      // Beside its moment, on the side that has room, or else from the left edge on.
+      if (at + 5 + width <= LEFT + plot) write(label, at + 5, top - 6, "left", "--accent");
+      else write(label, Math.max(at - 5, width), top - 6, "right", "--accent");
     }
     const under = top + area + 14;
     for (const { at, label } of this.axis.ticks(range, Math.max(plot / 140, 2))) {
