@@ -90,8 +90,11 @@ def test_the_command_line_checks_a_factory(path: Path) -> None:
     table = out.getvalue().partition("Made, and compiled:\n")[2].splitlines()
     assert table[0].split() == ["promised", "freed"]
     assert "Recompute" in table[1]
-    with pytest.raises(ValueError, match="without --against"):
-        audited([f"{path}:make", "--tpu", "v5e", "--check", "--against", "plan.lock"], Answers(out))
+    for more in (["--against", "plan.lock"], ["--format", "json"], ["--together"]):
+        with pytest.raises(ValueError, match="--check"):
+            audited([f"{path}:make", "--tpu", "v5e", "--check", *more], Answers(out))
+    with pytest.raises(ValueError, match="--check"):
+        audited([f"{path}:make", "program.hlo", "--tpu", "v5e", "--check"], Answers(out))
 
 
 def test_a_change_that_fails_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

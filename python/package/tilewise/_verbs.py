@@ -346,13 +346,15 @@ def audited(arguments: Sequence[str], answers: Answers) -> int:
     given = parser.parse_args(arguments)
     if given.out and not (given.together and given.out.suffix == ".html"):
         raise ValueError("of a FILE.py:FACTORY only programs together are written, to FILE.html")
+    if given.together and given.check:
+        raise ValueError("--check is of programs by themselves, not of those --together")
     if given.together:
         return _print_together(_together(given), given, answers)
+    if given.check and (given.against or given.format != "human" or not all(map(is_factory, given.program))):
+        raise ValueError("--check prints a table of each FILE.py:FACTORY's own changes: without --against and --format")
     target = Target.of(given, Path.cwd())
     if given.against is None:
         return _print_reports([target.made(each).report for each in given.program], given, answers)
-    if given.check:
-        raise ValueError("--check makes the changes that a FILE.py:FACTORY's own audit advises, without --against")
     if _is_lock(Path(given.against)):
         return _print(_check(given, Path(given.against)), given, answers)
     return _print([_beside(each, target, given) for each in given.program], given, answers)

@@ -82,7 +82,7 @@ impl Proposal {
     }
 
     /// Marks an exact saving as an estimate.
-    pub(crate) fn inexact(self) -> Self {
+    pub(crate) fn as_estimate(self) -> Self {
         let is_exact = matches!((self.saving)(0), Saving::Exact(_));
         if is_exact { Self { saving: Saving::About, ..self } } else { self }
     }

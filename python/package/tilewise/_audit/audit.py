@@ -143,7 +143,7 @@ def audit(
         if tpu is None:
             raise TypeError("audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')")
         request = Request(program, args, tpu, topology, jit_options, libtpu, kwargs)
-        return plan_of(request, hbm_limit=limit, confirm=confirm).of(request).report
+        return plan_of(request, hbm_limit=limit, confirm=confirm).with_source(request).report
     if args or kwargs or topology is not None or jit_options is not None or confirm:
         raise TypeError(f"arguments are those of a function to compile, not of {type(program).__name__}")
     text, source = _text_of(program)

@@ -149,7 +149,7 @@ class Plan:
     code_bytes: int | None
     program: Program | None
 
-    def of(self, request: Request) -> Plan:
+    def with_source(self, request: Request) -> Plan:
         """With a report that quotes the function's file and the files below its folder, and that can be checked."""
         folder = _folder_of(request.f)
         report = self.report if folder is None else _tilewise.quoting(self.report, folder)

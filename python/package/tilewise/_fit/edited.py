@@ -72,7 +72,7 @@ def _texts(edits: Iterable[LineEdit]) -> dict[Path, str]:
 
 
 def _text(path: Path, edits: list[LineEdit]) -> str:
-    """A file with edits made, from its end to its begin: each has its line's number before them."""
+    """A file with its edits made, the last line first: their numbers count lines as they were before."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

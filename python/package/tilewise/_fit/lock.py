@@ -36,7 +36,7 @@ def entry(report: Report, root: Path | None = None, *, tpu: str, **named: Any) -
 
 def of_function(request: Request, settings: Mapping[str, Any], root: Path, **named: Any) -> Made:
     """A function, with the hash of its program without source locations."""
-    plan, named = plan_of(request).of(request), {"topology": request.topology, **named}
+    plan, named = plan_of(request).with_source(request), {"topology": request.topology, **named}
     if plan.program is not None:
         named.update(topology=plan.program.topology, hlo=f"sha256:{plan.program.hash}")
     held = entry(plan.report, root, tpu=request.generation, settings=dict(settings), **named)
