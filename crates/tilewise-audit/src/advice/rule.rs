@@ -81,8 +81,8 @@ impl Proposal {
         Self { saving: Saving::AtMost, ..self }
     }
 
-    /// Marks an exact saving as an estimate.
-    pub(crate) fn as_estimate(self) -> Self {
+    /// Marks an exact saving as an estimate, where the compiler may order the changed program otherwise.
+    pub(crate) fn rescheduled(self) -> Self {
         let is_exact = matches!((self.saving)(0), Saving::Exact(_));
         if is_exact { Self { saving: Saving::About, ..self } } else { self }
     }

@@ -74,7 +74,7 @@ fn together(loops: impl Iterator<Item = (KeptByLoop, Proposal)>) -> Vec<Proposal
     let are_several = found.len() > 1;
     let proposals = found.into_iter().map(|(kept, proposal)| {
         let proposal = Proposal { finding: Finding::KeptByLoop(kept), ..proposal };
-        if are_several { proposal.as_estimate() } else { proposal }
+        if are_several { proposal.rescheduled() } else { proposal }
     });
     proposals.collect()
 }
