@@ -118,8 +118,10 @@ impl SourceTable {
 }
 
 fn lookup<T: Copy>(table: &[(u32, T)], id: u32) -> Option<T> {
-    let found = table.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-    Some(table[found].1)
+    // Ids mostly count from 1.
+    let own = table.get((id as usize).checked_sub(1)?).filter(|(at, _)| *at == id);
+    let found = own.or_else(|| table.get(table.binary_search_by_key(&id, |(id, _)| *id).ok()?));
+    found.map(|(_, value)| *value)
 }
 
 /// The text between the quotes, still escaped.

@@ -12,10 +12,8 @@ use tilewise_hlo::dataflow::Table;
 pub(super) fn pack(groups: &mut Table<Group, Group>, alignment: u64) -> Option<u64> {
     let spatial = ordered(groups, &|group, length| [group.bytes, length].map(Reverse));
     let temporal = ordered(groups, &|group, _| [group.high as u64 - group.low as u64, group.bytes].map(Reverse));
-    let (by_size, spatial_height) = place(groups, &spatial, alignment)?;
-    let (by_time, temporal_height) = place(groups, &temporal, alignment)?;
-    let (offsets, height) =
-        if spatial_height <= temporal_height { (by_size, spatial_height) } else { (by_time, temporal_height) };
+    let by_size = place(groups, &spatial, alignment, u64::MAX)?;
+    let (offsets, height) = place(groups, &temporal, alignment, by_size.1).unwrap_or(by_size);
     for (id, offset) in offsets {
         groups[id].offset = offset;
     }
@@ -34,28 +32,40 @@ fn ordered(groups: &Table<Group, Group>, key: &dyn Fn(&Group, u64) -> [Reverse<u
     order
 }
 
-fn place(groups: &Table<Group, Group>, order: &[GroupId], alignment: u64) -> Option<(Vec<(GroupId, u64)>, u64)> {
+/// The offsets of groups and the height of the heap, which is to be less than `most`.
+fn place(
+    groups: &Table<Group, Group>,
+    order: &[GroupId],
+    alignment: u64,
+    most: u64,
+) -> Option<(Vec<(GroupId, u64)>, u64)> {
     let events = order.iter().map(|id| groups[*id].high + 1).max().unwrap_or(0);
     let mut placed = IntervalIndex::new(events);
-    let mut offsets = Vec::with_capacity(order.len());
+    let mut pieces: Vec<(u64, u64)> = Vec::with_capacity(order.len());
+    // The number of the last group that a piece was found for: members of one group mostly overlap the same pieces.
+    let mut found_for = vec![usize::MAX; order.len()];
     let mut height = 0;
     let mut used: Vec<(u64, u64)> = Vec::new();
-    for &id in order {
+    for (number, &id) in order.iter().enumerate() {
         let group = &groups[id];
         used.clear();
         for member in &group.members {
-            placed.overlapping(member.low, member.high, |piece| used.push(piece));
+            placed.overlapping(member.low, member.high, |piece: usize| {
+                if std::mem::replace(&mut found_for[piece], number) != number {
+                    used.push(pieces[piece]);
+                }
+            });
         }
-        used.sort_unstable();
-        used.dedup();
+        used.sort_unstable_by_key(|(low, _)| *low);
         let offset = smallest_gap(&used, group.bytes, alignment)?;
-        let end = offset.checked_add(group.bytes)?;
+        let end = offset.checked_add(group.bytes).filter(|end| *end < most)?;
         height = height.max(end);
         for member in &group.members {
-            placed.insert(member.low, member.high, (offset, end));
+            placed.insert(member.low, member.high, number);
         }
-        offsets.push((id, offset));
+        pieces.push((offset, end));
     }
+    let offsets = order.iter().zip(pieces).map(|(id, (offset, _))| (*id, offset)).collect();
     Some((offsets, height))
 }
 
@@ -65,8 +75,7 @@ fn smallest_gap(used: &[(u64, u64)], bytes: u64, alignment: u64) -> Option<u64> 
     let (mut free, mut best) = (0_u64, None::<(u64, u64)>);
     let mut at = 0;
     while let Some(&(low, mut high)) = used.get(at) {
-        while let Some(&(next_low, next_high)) = used.get(at).filter(|next| next.0 < high || next.0 == low) {
-            debug_assert!(next_low >= low);
+        while let Some(&(_, next_high)) = used.get(at).filter(|next| next.0 < high || next.0 == low) {
             high = high.max(next_high);
             at += 1;
         }
