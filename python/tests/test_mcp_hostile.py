@@ -323,7 +323,7 @@ note.with_suffix(".tmp").rename(note)
 
 def _running(root: Path) -> list[int]:
     """The processes that programs have noted and that run, none of them dead."""
-    numbers = [int(number) for note in root.glob("running-*") for number in note.read_text().split()]
+    numbers = [int(number) for note in root.glob("running-*[0-9]") for number in note.read_text().split()]
     return [number for number in numbers if _is_alive(number)]
 
 
