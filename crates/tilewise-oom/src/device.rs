@@ -1,5 +1,6 @@
 //! The sort of device that a text names.
 
+use crate::job::gpu;
 use crate::text::word;
 use memchr::memmem;
 use tilewise::tpu::Generation;
@@ -44,8 +45,10 @@ impl Device {
         let has = |sign: &str| memmem::find(text.as_bytes(), sign.as_bytes()).is_some();
         // Not in `output`.
         let is_tpu = |at: usize| !(text[..at].ends_with("ou") && text[at..].starts_with("tput"));
-        let names_tpu = has("TPU") || memmem::find_iter(text.as_bytes(), b"tpu").any(is_tpu);
-        match (names_tpu, GPU.into_iter().any(has)) {
+        // `v3-8`
+        let names_tpu =
+            has("TPU") || generations(text).next().is_some() || memmem::find_iter(text.as_bytes(), b"tpu").any(is_tpu);
+        match (names_tpu, GPU.into_iter().any(has) || gpu::is_named(text)) {
             (true, false) => Self::Tpu,
             (true, true) => Self::Several,
             (false, true) => Self::Gpu,
@@ -100,6 +103,8 @@ mod tests {
         assert_eq!(Device::of("E0 gpu_helpers.cc:1] Out of memory"), Device::Gpu);
         assert_eq!(Device::of("a TPU VM v2-8"), Device::Tpu);
         assert_eq!(Device::of("torch_tpu and cuda"), Device::Several);
+        assert_eq!(Device::of("an error on v3-8 as follows"), Device::Tpu);
+        assert_eq!(Device::of("on an H100, llama-v2-7b"), Device::Gpu);
         assert_eq!(Device::of("output = model(x)"), Device::Unnamed);
         assert_eq!(Device::of("the output of libtpu"), Device::Tpu);
     }

@@ -2,6 +2,7 @@
 
 use super::SEARCHED;
 use crate::text::{tail, word};
+use memchr::memmem;
 
 /// A model of GPU that a text names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ const ALONE: [(&str, u64); 21] = [
 ];
 
 /// Names that come with several sizes of memory, so that a text has to tell it: `A100 40GB`.
-const SEVERAL: [&str; 2] = ["a100", "v100"];
+const SEVERAL: [&str; 3] = ["a100", "v100", "gh200"];
 
 /// Numbers of GeForce cards, with `ti` or `super` behind them, and their memory in GiB. A number alone may be anything.
 const GEFORCE: [(&str, u64); 27] = [
@@ -99,6 +100,21 @@ const GEFORCE: [(&str, u64); 27] = [
     ("5080", 16),
     ("5090", 32),
 ];
+
+/// Whether a text names a data centre's GPU by a name that stands for nothing else: `an H100`, which `P4` or `L4` may.
+pub(crate) fn is_named(text: &str) -> bool {
+    /// The shortest of these names.
+    const SHORTEST: usize = 4;
+    let names = ALONE.iter().map(|(name, _)| *name).chain(SEVERAL);
+    let mut long = names.filter(|name| name.len() >= SHORTEST);
+    long.any(|name| {
+        let capitals = name.to_ascii_uppercase();
+        memmem::find_iter(text.as_bytes(), capitals.as_bytes()).any(|at| {
+            let before = text[..at].ends_with(|letter: char| letter.is_ascii_alphanumeric() && letter != 'x');
+            !before && !text[at + capitals.len()..].starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        })
+    })
+}
 
 impl Gpu {
     /// Whether it computes in bfloat16: NVIDIA's GPUs from Ampere on, and AMD's Instinct.

@@ -3,7 +3,7 @@
 mod closure;
 mod devices;
 mod done;
-mod gpu;
+pub(crate) mod gpu;
 mod growth;
 mod history;
 mod host;
