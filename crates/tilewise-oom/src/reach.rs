@@ -65,7 +65,9 @@ impl Message {
     /// Where the text names the GPU, and the message has all that its program needs.
     fn pool_of_card_and_need(&self) -> Option<[u64; 2]> {
         let needed = self.usage.as_ref()?.total.bytes();
-        let limit = self.job.pool.bytes_of(self.job.gpu.as_ref()?.bytes)?;
+        let card = self.job.gpu.as_ref()?.bytes;
+        // Of an `11 GB` card's programs get 10.76 GiB.
+        let limit = self.job.pool.bytes_of(card - card / 40)?;
         (needed > limit).then_some([needed, limit])
     }
 }
@@ -84,7 +86,7 @@ mod tests {
             );
             Message::parse(&text).expect("a message").pool_and_need().map(|[needed, limit]| [needed >> 20, limit >> 20])
         };
-        assert_eq!(of("2080 Ti", ".75"), Some([8785, 8447]));
+        assert_eq!(of("2080 Ti", ".75"), Some([8785, 8236]));
         assert_eq!((of("2080 Ti", ".9"), of("RTX 3090", ".75")), (None, None));
     }
 }
