@@ -22,9 +22,10 @@ pub(super) fn shard(about: &Recommendation) -> Words {
     .jax(
         about,
         JAX,
-        "# args: of the call\n\
-         arrays = sorted(jax.tree.leaves_with_path(args), key=lambda of: -of[1].nbytes)\n\
-         for path, x in arrays[:20]: print(jax.tree_util.keystr(path), x.nbytes, x.shape)",
+        "# f, args: of the call. [0]… are arguments, [1]… results\n\
+         arrays = jax.tree.leaves_with_path((args, jax.eval_shape(f, *args)))\n\
+         size = lambda x: x.size * x.dtype.itemsize\n\
+         for path, x in sorted(arrays, key=lambda of: -size(of[1]))[:20]: print(jax.tree_util.keystr(path), size(x), x.shape)",
     )
 }
 
