@@ -86,6 +86,8 @@ pub enum Form {
     CompilerCheck,
     /// XLA computes a constant as it compiles, and takes seconds: a warning.
     ConstantFolding,
+    /// A GPU's kernel keeps values in memory for which there are no registers: a warning.
+    GpuRegisters,
     /// Another resource than memory is exhausted: a message's length, open files, a disk, a quota.
     Resource,
     /// A person tells of what a job takes, without an error.

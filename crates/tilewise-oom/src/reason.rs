@@ -109,6 +109,8 @@ pub enum Resource {
     Protobuf,
     /// The block of thread-local variables that a process has for libraries it loads late.
     StaticTls,
+    /// A GPU's registers for a thread.
+    Registers,
 }
 
 impl Reason {
@@ -158,10 +160,12 @@ impl Message {
             ("proto", Resource::Protobuf),
         ];
         let found = of_fact.into_iter().find_map(|(fact, resource)| self.facts.has(fact).then_some(resource));
-        if self.form == Form::ConstantFolding {
-            return Some(Resource::CompileTime);
+        match self.form {
+            Form::ConstantFolding => Some(Resource::CompileTime),
+            Form::GpuRegisters => Some(Resource::Registers),
+            Form::Resource => Some(found.unwrap_or(Resource::MessageLength)),
+            _ => None,
         }
-        (self.form == Form::Resource).then_some(found.unwrap_or(Resource::MessageLength))
     }
 
     /// The work of the job as the request failed: by the program's name, or by the functions of the traceback.

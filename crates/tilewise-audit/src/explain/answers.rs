@@ -66,7 +66,10 @@ pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Opti
         (_, OomVerdict::CompilerCheck) if message.facts.text("ended").is_some() => {
             vec![new(Finding::RunTime(RunTimeFinding::FatalCheck), Target::Process)]
         }
-        (_, OomVerdict::CompilerCheck) => vec![new(Finding::RunTime(RunTimeFinding::CompilerCheck), Target::Compiler)],
+        (_, OomVerdict::CompilerCheck) => {
+            let is_of_gpu = message.facts.text("place").is_some_and(|place| place.contains("/gpu/"));
+            vec![new(Finding::RunTime(RunTimeFinding::CompilerCheck { is_of_gpu }), Target::Compiler)]
+        }
         (_, OomVerdict::RematLimit) => {
             // Where arguments and results exceed the memory, what the program keeps beside them decides nothing.
             vec![match message.facts.size("below_zero") {

@@ -15,7 +15,7 @@ use crate::{
 use tilewise::ElementType;
 use tilewise_oom::{
     Done, Form, Framework, InputKind, InputOption, Message, Occasion, OomVerdict, PrintedSize, Product, Reason, Run,
-    Section, Server, UntiledMachine,
+    Section, Server, Setting, UntiledMachine,
 };
 
 pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
@@ -264,7 +264,8 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             found.into()
         }
         Reason::Size => {
-            let unified = unified(message).map(UnifiedMemory);
+            let variable = message.job.pool.fraction.as_ref().map(|(name, _)| name.clone());
+            let unified = unified(message).map(|tenths| UnifiedMemory { tenths, variable });
             let smaller = smaller(listing);
             // Without a list, what to make smaller is unknown.
             let is_unknown = matches!(smaller, Holders(_));
@@ -275,11 +276,12 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             let times = message.used.as_ref().zip(message.device_bytes()).filter(|(asked, all)| asked.bytes() > *all);
             let times = times.map(|(asked, all)| asked.bytes().div_ceil(room(all).max(1)));
             let large = times.map(TooLarge).filter(|_| is_unknown && !message.job.done.contains(&Done::UnifiedMemory));
-            let last = Some(smaller).into_iter();
-            if is_unknown {
-                unified.into_iter().chain(large).chain(last).collect()
+            let changes = large.into_iter().chain([smaller]);
+            // A smaller batch takes no time.
+            if is_unknown && !message.job.settings.iter().any(Setting::is_of_batch) {
+                unified.into_iter().chain(changes).collect()
             } else {
-                last.chain(unified).collect()
+                changes.chain(unified).collect()
             }
         }
         // Memory that others hold doesn't tell why a program makes as much.

@@ -23,7 +23,7 @@ pub(super) fn with_software(mut advice: Vec<Recommendation>, message: &Message) 
     });
     // Memory that overflows into the host's is a setting of the process, and needs no other change.
     let is_overflow =
-        |piece: &Recommendation| matches!(piece.finding, Finding::Elsewhere(ElsewhereFinding::UnifiedMemory(_)));
+        |piece: &Recommendation| matches!(piece.finding, Finding::Elsewhere(ElsewhereFinding::UnifiedMemory { .. }));
     let at = usize::from(advice.first().is_some_and(is_overflow));
     advice.splice(at..at, found.collect::<Vec<_>>());
     advice
@@ -45,7 +45,7 @@ fn is_general(finding: &Finding) -> bool {
             ElsewhereFinding::Holders(_)
                 | ElsewhereFinding::TooLarge(_)
                 | ElsewhereFinding::Smaller(_)
-                | ElsewhereFinding::UnifiedMemory(_)
+                | ElsewhereFinding::UnifiedMemory { .. }
                 | ElsewhereFinding::Whole(WholeArray::Unknown)
                 | ElsewhereFinding::HostProcesses
                 | ElsewhereFinding::HostLargest(..)

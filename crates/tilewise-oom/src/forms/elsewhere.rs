@@ -94,6 +94,11 @@ pub(super) const RULES: &[Rule] = &[
         ..Rule::new(Form::Resource, Error, Judged::As(OomVerdict::OtherResource), "resource")
     },
     Rule {
+        // ptxas
+        opens: &["Registers are spilled to local memory in function"],
+        ..Rule::new(Form::GpuRegisters, Warning, Judged::As(OomVerdict::OtherResource), "resource")
+    },
+    Rule {
         opens: &[
             "Not enough space to allocate {used:bytes} {kind:name} buffer across {banks:number} banks[, where each bank needs to store {needed:bytes}[, but bank size is [only] {bank:bytes}]]",
             "Statically allocated circular buffers … grow to {used:bytes} which is beyond max L1 size of {limit:bytes}",

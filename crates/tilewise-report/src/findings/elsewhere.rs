@@ -315,8 +315,12 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                     .code(None, format!("{memory} {}", part(*percent))),
             }
         }
-        ElsewhereFinding::UnifiedMemory(tenths) => {
+        ElsewhereFinding::UnifiedMemory { tenths, variable } => {
             let part = format!("{}.{}", tenths / 10, tenths % 10);
+            let fraction = match variable {
+                Some(name) => format!("{name}={part}"),
+                None => format!("XLA_CLIENT_MEM_FRACTION={part}  # XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"),
+            };
             Words::new(
                 "Let the GPU's memory overflow into the host's, if the job may be much slower and the host has as much: pages move \
                  between them as they are read",
@@ -324,10 +328,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             .task("If it may be much slower: let it overflow into the host's memory")
             .code(
                 None,
-                format!(
-                    "export XLA_PYTHON_CLIENT_PREALLOCATE=false TF_FORCE_UNIFIED_MEMORY=1\n\
-                     export XLA_CLIENT_MEM_FRACTION={part}  # XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"
-                ),
+                format!("export XLA_PYTHON_CLIENT_PREALLOCATE=false TF_FORCE_UNIFIED_MEMORY=1\nexport {fraction}"),
             )
         }
         ElsewhereFinding::TorchFragmented => Words::new("Let the allocator join the pieces that it holds free")
@@ -414,6 +415,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         _ if reason == Reason::Killed => {
             "A process was killed, most often since the host ran out of memory.".to_owned()
         }
+        _ if reason == Reason::CodeMappings => "The host refused memory for machine code that XLA compiled.".to_owned(),
         Form::Host if message.used.is_none() => host::killed(message),
         _ if reason == Reason::DamagedSize => format!("A damaged size, which no machine has{asked}."),
         _ if reason == Reason::Mapping => format!("The host's memory could not be mapped{asked}."),
@@ -425,7 +427,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             let other = other.map(|used| format!("; another request, of {}, found no memory", printed(used)));
             format!("An earlier operation broke the GPU's context{}.", other.unwrap_or_default())
         }
-        Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
+        Form::GpuArguments => "Warning: on a GPU arguments and results leave no room for the program.".to_owned(),
         _ => format!("Out of memory {place}{asked}{}.", of_program(message)),
     };
     if message.form == Form::HostPool {
@@ -438,6 +440,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         // TPUs of before their PJRT plugin ran on XLA's stream executor, too.
         Some(UntiledMachine::Unnamed) if message.job.gpu.is_none() => {
             "GPUs, CPUs and old runtimes of TPUs print this: unless it is a TPU, no array is tiled, and padding is not the cause."
+        }
+        _ if reason == Reason::CodeMappings => {
+            "Most often a process's mappings are used up, of which it may have 65530, while the host has memory."
         }
         _ if reason == Reason::Killed => "That is a shell's or launcher's word, which gives no reason.",
         // A CPU may be the device.

@@ -74,6 +74,11 @@ pub(super) fn words(resource: Resource) -> Words {
         )
         .task("Pass the array that it is made of as an argument of the compiled function")
         .code(JAX, "table = jnp.ones((500, 500, 500))  # outside of the compiled function\ny = jax.jit(f)(x, table)"),
+        Resource::Registers => Words::new(
+            "If the job is slow, profile it: what finds no register lies in the GPU's own memory, some bytes for each thread, and is read from \
+             there. A division of 64-bit floats is such a function, and 32-bit floats need none",
+        )
+        .task("Nothing for memory; if the job is slow, profile it"),
         Resource::Quota => Words::new("Ask for a larger quota, or take fewer devices, or those of another zone or type"),
         _ => Words::new(
             "Send less in one message, such as sums in place of all values, parts or files; or raise the limit on both sides",
@@ -114,6 +119,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         Some(Resource::Protobuf) => {
             "What is to be serialized exceeds 2 GiB, protobuf's limit for one message.".to_owned()
         }
+        Some(Resource::Registers) => "Note: values of a GPU's kernel found no register.".to_owned(),
         Some(Resource::StaticTls) => "The block of thread-local variables for libraries is full.".to_owned(),
         _ => {
             let figure = |name| message.facts.number(name);
@@ -127,6 +133,7 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             "The limit is a constant of XLA's: neither the GPU's memory nor the pool's part changes it."
         }
         Some(Resource::CompileTime) => "Nothing failed; a large result takes the host's memory, too.",
+        Some(Resource::Registers) => "It costs time, not memory: nothing failed.",
         Some(Resource::Workspace) => "No memory ran out: a count exceeds what the call takes.",
         Some(Resource::SharedMemory { .. } | Resource::LoadersMemory) => {
             "Its files lie in the host's memory, up to a limit: 64 MiB in a container, half of the memory elsewhere."

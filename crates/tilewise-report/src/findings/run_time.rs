@@ -200,7 +200,13 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
             }
         }
         RunTimeFinding::OtherResource(other) => resource::words(*other),
-        RunTimeFinding::CompilerCheck => Words::new(
+        RunTimeFinding::CompilerCheck { is_of_gpu: true } => Words::new(
+            "Install the framework with CUDA's and cuDNN's packages of its own release, and look whether other versions are found before them: the \
+             compiler needs these libraries, and may fail so where they don't belong together. If it stays, report it to XLA",
+        )
+        .task("Install the framework with the CUDA packages of its own release")
+        .jax(about, None, "pip install --upgrade 'jax[cuda12]'; env -u LD_LIBRARY_PATH python your_job.py"),
+        RunTimeFinding::CompilerCheck { .. } => Words::new(
             "Update JAX and libtpu, and report it to XLA with a dump of the program if it stays: a text that the compiler refuses \
              at one version may compile at the next",
         )
@@ -499,10 +505,11 @@ pub(super) fn check(message: &Message) -> [String; 2] {
     let condition = message.facts.text("condition").map(|text| format!(": {text}")).unwrap_or_default();
     let place = message.facts.text("place").map(|place| format!(" ({place})")).unwrap_or_default();
     let is_of_layouts = condition.contains("layout") || place.contains("layout");
+    let gave = if place.contains("/gpu/") { "CUDA libraries of another release" } else { "what gave it the program" };
     let what = if is_of_layouts { "An array has another layout than a pass of the compiler expects: a" } else { "A" };
     [
         format!("A check inside the compiler failed{condition}{place}."),
-        format!("{what} defect of the compiler, or of what gave it the program."),
+        format!("{what} defect of the compiler, or of {gave}."),
     ]
 }
 

@@ -134,3 +134,38 @@ fn limits_of_loaders_and_of_programs() {
         "{screen}"
     );
 }
+
+/// Libraries and the host fail beside a GPU's memory, each in a way of its own.
+#[test]
+fn no_memory_of_the_gpu_ran_out() {
+    for (text, answer, change) in [
+        (
+            "ptxas warning : Registers are spilled to local memory in function '__cuda_sm20_div_f64_slowpath_v2'",
+            "Note: values of a GPU's kernel found no register.",
+            "Nothing for memory; if the job is slow, profile it",
+        ),
+        (
+            "JIT session error: Cannot allocate memory",
+            "The host refused memory for machine code that XLA compiled.",
+            "Compile fewer programs, and drop those that are done",
+        ),
+        (
+            "INTERNAL: RET_CHECK failure (external/xla/xla/service/gpu/gpu_compiler.cc:1618) dnn != nullptr",
+            "or of CUDA libraries of another release",
+            "Install the framework with the CUDA packages of its own release",
+        ),
+    ] {
+        let (task, screen) = first_change(text);
+        assert_eq!(task, change, "{screen}");
+        assert!(screen.contains(answer), "{screen}");
+    }
+}
+
+/// The poster's own variable sets how far a GPU's memory overflows.
+#[test]
+fn an_overflow_is_set_by_the_variable_that_is_there() {
+    let text = "XLA_PYTHON_CLIENT_MEM_FRACTION=.8 on an H100\njax XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to \
+        allocate 96636764160 bytes.";
+    let (_, screen) = first_change(text);
+    assert!(screen.contains("export XLA_PYTHON_CLIENT_MEM_FRACTION=1.4\n"), "{screen}");
+}

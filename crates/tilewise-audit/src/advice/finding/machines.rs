@@ -137,8 +137,13 @@ pub enum ElsewhereFinding {
         /// The number of Slurm's job, whose peak Slurm tells.
         job: Option<u64>,
     },
-    /// A GPU's memory may overflow into the host's: the part of the GPU's memory that is enough, in tenths.
-    UnifiedMemory(u64),
+    /// A GPU's memory may overflow into the host's.
+    UnifiedMemory {
+        /// The part of the GPU's memory that is enough, in tenths.
+        tenths: u64,
+        /// The variable that limits the pool, where the text sets it.
+        variable: Option<String>,
+    },
     /// An operand of the operation itself found no room, not a workspace.
     SmallerOperand {
         /// The operand's shape.
@@ -304,7 +309,7 @@ impl ElsewhereFinding {
             | Self::ServerBeside { .. }
             | Self::ServerLength(_)
             | Self::LlamaLayers { .. }
-            | Self::UnifiedMemory(_) => Change::Limit,
+            | Self::UnifiedMemory { .. } => Change::Limit,
             Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)
             | Self::OtherKernel
             | Self::Implementation(_)

@@ -275,7 +275,10 @@ pub enum RunTimeFinding {
     /// Another resource than memory ran out.
     OtherResource(Resource),
     /// A check inside the compiler failed.
-    CompilerCheck,
+    CompilerCheck {
+        /// Whether it is the compiler's part for GPUs.
+        is_of_gpu: bool,
+    },
     /// A check ended the process, in a library or the runtime.
     FatalCheck,
     /// SparseCores hold most of a shared memory.
@@ -540,7 +543,7 @@ impl RunTimeFinding {
             Self::OptimizerState { .. } => Change::Shard,
             Self::OtherResource(_)
             | Self::CoreHalt(_)
-            | Self::CompilerCheck
+            | Self::CompilerCheck { .. }
             | Self::FatalCheck
             | Self::Unknown { .. } => Change::None,
         }
