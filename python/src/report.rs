@@ -436,6 +436,7 @@ impl PyReport {
     ///
     /// Args:
     ///     confirm: compile all in full, which takes longer; only then is the cost of each in time reported.
+    ///     until_fits: end at the first change with which the program fits.
     ///
     /// Returns:
     ///     An `AdviceCheck`, which prints the promised bytes beside the freed ones.
@@ -448,10 +449,10 @@ impl PyReport {
     ///     >>> x = jax.ShapeDtypeStruct((400000, 128), jnp.float32)
     ///     >>> print(audit(lambda x: x + 1, x, tpu="v5e").check())
     ///     promised  freed ...
-    #[pyo3(signature = (*, confirm = false) -> "AdviceCheck")]
-    fn check<'py>(slf: &Bound<'py, Self>, confirm: bool) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (*, confirm = false, until_fits = false) -> "AdviceCheck")]
+    fn check<'py>(slf: &Bound<'py, Self>, confirm: bool, until_fits: bool) -> PyResult<Bound<'py, PyAny>> {
         let origin = slf.get().origin.get(slf.py());
-        slf.py().import("tilewise._fit.advice")?.call_method1("check", (slf, origin, confirm))
+        slf.py().import("tilewise._fit.advice")?.call_method1("check", (slf, origin, confirm, until_fits))
     }
 
     fn __len__(&self) -> usize {

@@ -88,13 +88,25 @@ def test_the_command_line_checks_a_factory(path: Path) -> None:
     with contextlib.redirect_stderr(io.StringIO()):
         audited([f"{path}:make", "--tpu", "v5e", "--check"], Answers(out))
     table = out.getvalue().partition("Made, and compiled:\n")[2].splitlines()
-    assert table[0].split() == ["promised", "freed"]
+    assert table[0].split() == ["promised", "freed", "needs"]
     assert "Recompute" in table[1]
     for more in (["--against", "plan.lock"], ["--format", "json"], ["--together"]):
         with pytest.raises(ValueError, match="--check"):
             audited([f"{path}:make", "--tpu", "v5e", "--check", *more], Answers(out))
     with pytest.raises(ValueError, match="--check"):
         audited([f"{path}:make", "program.hlo", "--tpu", "v5e", "--check"], Answers(out))
+
+
+def test_changes_are_tried_until_one_fits(path: Path) -> None:
+    pytest.importorskip("libtpu")
+    # By its limit it fits with the first change.
+    make = f"{path}:make"
+    for limit, status in (("2GiB", 1), ("15GiB", 0)):
+        out = io.StringIO()
+        with contextlib.redirect_stderr(io.StringIO()):
+            assert audited([make, "--tpu", "v5e", "--hbm-limit", limit], Answers(out)) == status
+        table = out.getvalue().partition("Made, and compiled:\n")[2].splitlines()
+        assert [" fits " in line for line in table[1:]] == [True] * status
 
 
 def test_a_change_that_fails_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,7 +268,7 @@ def test_advice_is_checked() -> None:
         donated.freed_bytes == donated.recommendation.peak_bytes_saved == checked.peak_bytes_saved == 400000 * 128 * 4
     )
     assert (checked.comparison.before.alias_bytes, checked.comparison.after.alias_bytes) == (0, donated.freed_bytes)
-    assert str(checked).splitlines()[0].split() == ["promised", "freed"]
+    assert str(checked).splitlines()[0].split() == ["promised", "freed", "needs"]
     with pytest.raises(TypeError, match="about a function"):
         tw.audit(EXAMPLES / "gnn_large.v5e.hlo").check()
 

@@ -2456,7 +2456,7 @@ class Report(Table):
         The changes to make, in the order in which to try them: the gentlest that is enough by itself, then those that
         free most. `advice` has more about each.
         """
-    def check(self, /, *, confirm: bool = False) -> AdviceCheck:
+    def check(self, /, *, confirm: bool = False, until_fits: bool = False) -> AdviceCheck:
         """
         Make the changes of the report, one after the other, and ask the compiler what each frees.
 
@@ -2468,6 +2468,7 @@ class Report(Table):
 
         Args:
             confirm: compile all in full, which takes longer; only then is the cost of each in time reported.
+            until_fits: end at the first change with which the program fits.
 
         Returns:
             An `AdviceCheck`, which prints the promised bytes beside the freed ones.

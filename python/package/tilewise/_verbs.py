@@ -21,7 +21,7 @@ from tilewise import _tilewise
 from tilewise._audit.audit import audit
 from tilewise._audit.together import audit_together
 from tilewise._base.files import write_whole
-from tilewise._base.limits import share_of
+from tilewise._base.limits import hbm_of, share_of
 from tilewise._base.types import Member
 from tilewise._fit import lock
 from tilewise._fit.candidates import Place
@@ -51,7 +51,7 @@ class Answers:
         self._out = out
 
     def text(self, text: object) -> None:
-        print(text, file=self._out)
+        print(text, file=self._out, flush=True)
 
     def error(self, error: Exception | str) -> None:
         print(f"error: {error}", file=sys.stderr)
@@ -231,10 +231,12 @@ class Target:
     root: Path
     libtpu: str | None
     modules: Collection[str]
+    hbm_limit: str | None
 
     @classmethod
     def of(cls, given: argparse.Namespace, root: Path) -> Target:
-        return cls(given.tpu, given.topology, dict(map(setting, given.set)), root, given.libtpu, given.allow_module)
+        settings, limit = dict(map(setting, given.set)), getattr(given, "hbm_limit", None)
+        return cls(given.tpu, given.topology, settings, root, given.libtpu, given.allow_module, limit)
 
     def made(self, program: str) -> Made:
         """A program: ``FILE.py:FACTORY``, or a file of HLO."""
@@ -247,8 +249,9 @@ class Target:
             found = program if is_here else f"{self.root / file}:{maker}"
             place = Place(self.tpu, self.topology)
             request = replace(program_made(factory(found, self.modules), self.settings, place), libtpu=self.libtpu)
-            return lock.of_function(request, self.settings, self.root, program=_portable(found, self.root))
-        report = audit(program, tpu=self.tpu, libtpu=self.libtpu)
+            limit, named = hbm_of(self.hbm_limit, self.tpu), _portable(found, self.root)
+            return lock.of_function(request, self.settings, self.root, hbm_limit=limit, program=named)
+        report = audit(program, tpu=self.tpu, hbm_limit=self.hbm_limit, libtpu=self.libtpu)
         generation = self.tpu or report.tpu
         if generation is None:
             raise ValueError(f"{program} does not say which TPU it is for: --tpu v5e")
@@ -352,6 +355,8 @@ def audited(arguments: Sequence[str], answers: Answers) -> int:
         return _print_together(_together(given), given, answers)
     if given.check and (given.against or given.format != "human" or not all(map(is_factory, given.program))):
         raise ValueError("--check prints a table of each FILE.py:FACTORY's own changes: without --against and --format")
+    if given.pages is not None:
+        raise ValueError("--pages are of a server's programs --together")
     target = Target.of(given, Path.cwd())
     if given.against is None:
         return _print_reports([target.made(each).report for each in given.program], given, answers)
@@ -386,10 +391,13 @@ def _print_reports(reports: Sequence[Report], given: argparse.Namespace, answers
         message = f"a FILE.py:FACTORY is printed for people or as json, not as {given.format}: write its text to a file"
         raise ValueError(message)
     answers.text("\n".join(each.to_json() if given.format == "json" else str(each) for each in reports))
-    for report in reports if given.check else ():
-        answers.text(f"\nMade, and compiled:\n{textwrap.indent(str(report.check()), '  ')}")
-    if not given.check and any(report.fits is False and report.changes for report in reports):
-        print("help: --check makes these changes in memory, and has each compiled", file=sys.stderr)
+    for program, report in zip(given.program, reports, strict=True):
+        is_tried = given.check or (given.format == "human" and report.fits is False and is_factory(program))
+        if is_tried and report.changes:
+            checked = report.check(until_fits=not given.check)
+            answers.text(f"\nMade, and compiled:\n{textwrap.indent(str(checked), '  ')}")
+            if len(checked.rows) < len(report.changes):
+                print("help: --check makes and compiles the other changes, too", file=sys.stderr)
     return int(any(report.fits is False for report in reports))
 
 

@@ -31,6 +31,8 @@ class CheckedAdvice:
             where it promises nothing.
         freed_bytes: the fall after the changes applied before it; negative if the bytes rose; ``None`` where it was
             not applied.
+        peak_bytes: the program's bytes with it, and with the changes applied before it; ``None`` where it was not
+            applied.
         fits: whether the program fits with it; ``None`` where it was not applied, or no limit is known.
         why_not: why it was not applied.
         time: the relative change of the estimated time of a run: 0.25 is a quarter longer. ``None`` where both
@@ -40,6 +42,7 @@ class CheckedAdvice:
     change: PlannedChange
     promised_bytes: int | None
     freed_bytes: int | None
+    peak_bytes: int | None
     fits: bool | None
     why_not: str | None
     time: float | None
@@ -75,7 +78,7 @@ class AdviceCheck:
         return self.comparison.peak_bytes_saved
 
     def __str__(self) -> str:
-        cells: list[tuple[str, ...]] = [("promised", "freed", "", "est. time", "")]
+        cells: list[tuple[str, ...]] = [("promised", "freed", "needs", "", "est. time", "")]
         for row in self.rows:
             advised, freed = row.recommendation, row.freed_bytes
             least = "up to " if advised.is_bound else "about " if advised.is_estimate else ""
@@ -84,12 +87,13 @@ class AdviceCheck:
                 (
                     "" if row.promised_bytes is None else f"{least}{in_words(row.promised_bytes)}",
                     "not applied" if freed is None else f"{sign}{in_words(abs(freed))}",
+                    "" if row.peak_bytes is None else in_words(row.peak_bytes),
                     {True: "fits", False: "does not fit", None: ""}[row.fits],
                     "" if row.time is None else f"{row.time:+.0%}",
                     row.change.do + (f" ({row.why_not})" if row.why_not else ""),
                 )
             )
-        used = [at for at in range(5) if any(row[at] for row in cells[1:])]
+        used = [at for at in range(6) if any(row[at] for row in cells[1:])]
         return in_columns([tuple(row[at] for at in used) for row in cells])
 
 
@@ -124,7 +128,7 @@ class _Changed:
         return made
 
 
-def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
+def check(report: Report, origin: Request | None, confirm: bool, until_fits: bool) -> AdviceCheck:
     """Make a report's changes, one after the other; times are told only if all is confirmed: compiled to the end."""
     if origin is None:
         raise TypeError("check asks the compiler about a function: the report is to be of audit(f, *args, tpu=…)")
@@ -144,19 +148,21 @@ def check(report: Report, origin: Request | None, confirm: bool) -> AdviceCheck:
             changed, request = program.with_change(change)
             found = planned(request)
         except Skip as error:
-            rows.append(CheckedAdvice(change, promised, None, None, str(error), None))
+            rows.append(CheckedAdvice(change, promised, None, None, None, str(error), None))
             continue
         # Changed code may raise anything as it is traced.
         except Exception as error:
             first = next(iter(str(error).splitlines()), "")
-            rows.append(CheckedAdvice(change, promised, None, None, f"{type(error).__name__}: {first}", None))
+            rows.append(CheckedAdvice(change, promised, None, None, None, f"{type(error).__name__}: {first}", None))
             continue
         freed = (held.peak_bytes or 0) - (found.peak_bytes or 0)
         times = [each for each in held.diff(found).changes if each.what == "time" and each.before]
         time = times[0].after / times[0].before - 1 if times else None
-        rows.append(CheckedAdvice(change, promised, freed, found.fits, None, time))
+        rows.append(CheckedAdvice(change, promised, freed, found.peak_bytes, found.fits, None, time))
         if freed > 0:
             program, held = changed, found
+        if until_fits and found.fits:
+            break
     return AdviceCheck(report.diff(held), tuple(rows))
 
 

@@ -34,9 +34,12 @@ def entry(report: Report, root: Path | None = None, *, tpu: str, **named: Any) -
     return {**held, "tpu": tpu, "topology": None, "settings": {}, "hlo": None, **named}
 
 
-def of_function(request: Request, settings: Mapping[str, Any], root: Path, **named: Any) -> Made:
+def of_function(
+    request: Request, settings: Mapping[str, Any], root: Path, *, hbm_limit: int | None = None, **named: Any
+) -> Made:
     """A function, with the hash of its program without source locations."""
-    plan, named = plan_of(request).with_source(request), {"topology": request.topology, **named}
+    plan = plan_of(request, hbm_limit=hbm_limit).with_source(request)
+    named = {"topology": request.topology, **named}
     if plan.program is not None:
         named.update(topology=plan.program.topology, hlo=f"sha256:{plan.program.hash}")
     held = entry(plan.report, root, tpu=request.generation, settings=dict(settings), **named)

@@ -98,7 +98,8 @@ pub(crate) struct Args {
     /// donated arrays of all programs, dimension 0]
     #[arg(long, value_name = "ARGUMENT[:DIMENSION]", requires = "together", value_parser = parse_pages)]
     pages: Option<PagesOf>,
-    /// Of FILE.py:FACTORY (Python package): make each change that the report advises, in memory, and compile the program with it
+    /// Of FILE.py:FACTORY (Python package): make every change that the report advises, in memory, and compile the program with it; of
+    /// a program that doesn't fit, the changes up to the one it fits with are made anyway
     #[arg(long, conflicts_with_all = ["against", "together"])]
     check: bool,
     #[command(flatten, next_help_heading = "With --against")]
