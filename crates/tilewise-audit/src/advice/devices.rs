@@ -79,7 +79,7 @@ impl<'m> Devices<'m> {
                 | Opcode::RaggedAllToAll
                 | Opcode::CollectivePermute
                 | Opcode::CollectivePermuteStart => {
-                    operands().for_each(|operand| divided.extend(axes.of_array(&operand, 0).flatten().copied()));
+                    operands().for_each(|operand| divided.extend(axes.in_array(&operand, 0)));
                     true
                 }
                 Opcode::PartitionId | Opcode::ReplicaId => true,
@@ -102,7 +102,7 @@ impl<'m> Devices<'m> {
         for parameter in program.parameters() {
             let leaves = (0..axes.leaves(parameter.index())).map(|leaf| (parameter.index(), leaf));
             own.extend(
-                leaves.filter(|(_, leaf)| axes.of_array(&parameter, *leaf).flatten().any(|of| divided.contains(of))),
+                leaves.filter(|(_, leaf)| axes.in_array(&parameter, *leaf).iter().any(|of| divided.contains(of))),
             );
         }
         let own = axes.reach(own, &|at| joins.contains(&at));
@@ -118,9 +118,8 @@ impl<'m> Devices<'m> {
     pub(crate) fn holds_whole(&self, program: &ProgramModel<'_>, argument: &LiveArray<'_>) -> bool {
         let axes = program.flow.axes();
         let told = program.flow.told(argument.position);
-        let is_divided = |(at, leaf): (Instruction<'_>, usize)| {
-            axes.of_array(&at, leaf).flatten().any(|of| self.divided.contains(of))
-        };
+        let is_divided =
+            |(at, leaf): (Instruction<'_>, usize)| axes.in_array(&at, leaf).iter().any(|of| self.divided.contains(of));
         !self.has_groups && told.is_some_and(|at| !is_divided(at))
     }
 
@@ -145,7 +144,7 @@ impl<'m> Devices<'m> {
         let axes = program.flow.axes();
         let (at, leaf) = program.flow.told(array.position)?;
         let own = axes.of_dimension(&at, leaf, dimension);
-        let has_it = |gather: &&Instruction<'m>| axes.of_array(gather, 0).flatten().any(|axis| own.contains(axis));
+        let has_it = |gather: &&Instruction<'m>| axes.in_array(gather, 0).iter().any(|axis| own.contains(axis));
         self.gathers.iter().find(has_it).copied()
     }
 }

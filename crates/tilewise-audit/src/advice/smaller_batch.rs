@@ -29,7 +29,7 @@ pub(super) fn smaller_batch_of_step(program: &ProgramModel<'_>) -> Option<Smalle
         let name = name(&parameter);
         for leaf in 0..axes.leaves(parameter.index()) {
             if !is_input(&name) {
-                of_weights.extend(axes.of_array(&parameter, leaf).flatten());
+                of_weights.extend(axes.in_array(&parameter, leaf));
                 continue;
             }
             let of_rows = axes.of_dimension(&parameter, leaf, 0);

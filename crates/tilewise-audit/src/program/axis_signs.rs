@@ -24,14 +24,12 @@ pub(super) fn tells_places_apart(at: &Instruction<'_>) -> bool {
 /// Axes that occur in two dimensions of one array.
 pub(super) fn paired(flow: &Dataflow) -> HashSet<AxisId> {
     let arrays = flow.module().instructions().filter(|at| at.opcode() != Opcode::Tuple);
-    arrays.flat_map(|at| twice(flow, &at, 0)).collect()
+    arrays.flat_map(|at| twice(flow.axes().in_array(&at, 0))).collect()
 }
 
-/// The axes that an array has twice: along two dimensions, or both in one.
-pub(crate) fn twice(flow: &Dataflow, at: &Instruction<'_>, leaf: usize) -> Vec<AxisId> {
-    let mut axes: Vec<AxisId> = flow.axes().of_array(at, leaf).flatten().copied().collect();
-    axes.sort_unstable();
-    axes.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect()
+/// Those of an array's axes that it has twice: along two dimensions, or both in one.
+pub(crate) fn twice(axes: &[AxisId]) -> impl Iterator<Item = AxisId> {
+    axes.iter().enumerate().filter(|(at, axis)| axes[..*at].contains(axis)).map(|(_, axis)| *axis)
 }
 
 /// A dot's axes that only one operand has.
@@ -40,7 +38,7 @@ pub(super) fn multiplied(flow: &Dataflow) -> HashSet<AxisId> {
     let products = products.filter(|at| matches!(at.opcode(), Opcode::Dot | Opcode::Convolution));
     let mut multiplied = HashSet::default();
     for product in products {
-        let axes = |at: &Instruction<'_>| flow.axes().of_array(at, 0).flatten().copied().collect::<HashSet<AxisId>>();
+        let axes = |at: &Instruction<'_>| flow.axes().in_array(at, 0).iter().copied().collect::<HashSet<AxisId>>();
         let mut operands = product.operands().filter_map(|operand| operand.instruction()).map(|operand| axes(&operand));
         let (Some(left), Some(right)) = (operands.next(), operands.next()) else { continue };
         multiplied.extend(axes(&product).into_iter().filter(|axis| left.contains(axis) != right.contains(axis)));
@@ -51,7 +49,7 @@ pub(super) fn multiplied(flow: &Dataflow) -> HashSet<AxisId> {
 /// Axes of exponentials.
 pub(super) fn of_exponentials(flow: &Dataflow) -> HashSet<AxisId> {
     let exponentials = flow.module().instructions().filter(|at| at.opcode() == Opcode::Exponential);
-    exponentials.flat_map(|at| flow.axes().of_array(&at, 0).flatten().copied().collect::<Vec<_>>()).collect()
+    exponentials.flat_map(|at| flow.axes().in_array(&at, 0)).copied().collect()
 }
 
 /// Whether an instruction reduces each of several rows: of a whole array, a maximum is its scale.

@@ -47,7 +47,10 @@ impl<'f> Names<'f> {
             }
         }
         // Axes that no argument has, but a loop fills.
-        for axis in facts.axes.all().ids().filter(|axis| !known.contains_key(axis)).collect::<Vec<_>>() {
+        for axis in facts.in_loops() {
+            if known.contains_key(&axis) {
+                continue;
+            }
             let axes = facts.filled_with(axis);
             let name = facts.of_loop(&axes);
             known.extend(name.map(|name| (axis, vec![KnownAxes { axes, name, is_of_data: false }])));
@@ -337,6 +340,18 @@ impl<'f> Facts<'f> {
             let at = self.flow.module().instruction(event.instruction).filter(|at| at.opcode() == opcode)?;
             self.loops.get(&at.computation().index()).copied().filter(|around| around.trips == size)
         })
+    }
+
+    /// The axes of arrays that loops read or fill at some place.
+    fn in_loops(&self) -> HashSet<AxisId> {
+        let of = |opcode: Opcode, at: &Instruction<'f>| match opcode {
+            Opcode::DynamicSlice => at.operands().next().and_then(|of| of.instruction()),
+            Opcode::DynamicUpdateSlice => Some(*at),
+            _ => None,
+        };
+        let inside = self.flow.module().instructions().filter(|at| self.loops.contains_key(&at.computation().index()));
+        let arrays = inside.filter_map(|at| of(at.opcode(), &at));
+        arrays.flat_map(|array| self.axes.in_array(&array, 0)).copied().collect()
     }
 
     /// The axes of the dimension that begins with one, of an array that a loop fills: a reshape behind it may take its steps apart.

@@ -61,7 +61,7 @@ fn along(program: &ProgramModel<'_>, array: &LiveArray<'_>, dimension: usize) ->
     let size = rows.iter().map(|axis| axes.all()[*axis].size).fold(1, u64::saturating_mul);
     let blocks = (2..=BLOCKS).rev().find(|blocks| size.is_multiple_of(*blocks))?;
     let least = array.elements() / BLOCKS;
-    let has_it = |at: &Instruction<'_>, leaf: usize| axes.of_array(at, leaf).flatten().any(|axis| rows.contains(axis));
+    let has_it = |at: &Instruction<'_>, leaf: usize| axes.in_array(at, leaf).iter().any(|axis| rows.contains(axis));
     let is_large = |at: &Instruction<'_>| {
         let is_its = (0..axes.leaves(at.index())).any(|leaf| has_it(at, leaf));
         is_its && bounds(at).is_some_and(|bounds| elements(&bounds) > least)

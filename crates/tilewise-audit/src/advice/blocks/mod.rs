@@ -93,7 +93,7 @@ fn blocks_in<'m>(
 ) -> Option<(u64, Proposal)> {
     let program = area.program;
     let (at, leaf) = program.flow.told(largest.position)?;
-    let mut own: Vec<AxisId> = area.axes.of_array(&at, leaf).flatten().copied().collect();
+    let mut own: Vec<AxisId> = area.axes.in_array(&at, leaf).to_vec();
     own.retain(|axis| area.axes.all()[*axis].size >= ROWS);
     let regions = own.into_iter().filter_map(|axis| Region::of(area, (&at, leaf), axis));
     let regions = regions.filter(|region| may_join || region.met.is_empty());

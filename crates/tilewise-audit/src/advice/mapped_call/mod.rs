@@ -90,9 +90,9 @@ impl<'p, 'm> Call<'p, 'm> {
     /// The axes of an array's dimension that most of what is made below the line has; of several the first, where `jax.vmap` puts it.
     fn mapped(&self, array: &Instruction<'m>, leaf: usize) -> Option<Vec<AxisId>> {
         let axes = self.program.flow.axes();
-        let mut made: HashMap<AxisId, usize> = axes.of_array(array, leaf).flatten().map(|axis| (*axis, 0)).collect();
+        let mut made: HashMap<AxisId, usize> = axes.in_array(array, leaf).iter().map(|axis| (*axis, 0)).collect();
         for at in self.instructions() {
-            for axis in axes.of_array(&at, 0).flatten().collect::<HashSet<_>>() {
+            for axis in axes.in_array(&at, 0).iter().collect::<HashSet<_>>() {
                 made.entry(*axis).and_modify(|made| *made += 1);
             }
         }

@@ -163,7 +163,7 @@ fn is_read_in_loop(
 /// The axes that an array has twice.
 fn met_twice(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Vec<AxisId> {
     let told = program.flow.told(array.position);
-    told.map(|(at, leaf)| twice(program.flow, &at, leaf)).unwrap_or_default()
+    told.map_or_else(Vec::new, |(at, leaf)| twice(program.flow.axes().in_array(&at, leaf)).collect())
 }
 
 /// Whether the program returns a matrix, or an operation needs all of it at once, such as a solve.

@@ -135,8 +135,8 @@ fn follows_from_repeated(
         Use::Read(op) => flow.instruction(op).is_some_and(|reader| reader.opcode() == Opcode::Reduce),
         _ => true,
     };
-    let own: Vec<AxisId> = axes.of_array(&at, leaf).flatten().copied().collect();
-    own.into_iter().filter(|axis| (2..=MOST_SLICED).contains(&axes.all()[*axis].size)).find_map(|axis| {
+    let own = axes.in_array(&at, leaf).iter().copied();
+    own.filter(|axis| (2..=MOST_SLICED).contains(&axes.all()[*axis].size)).find_map(|axis| {
         let leaves = |at: usize| (0..axes.leaves(at)).map(move |leaf| (at, leaf));
         let is_full = differing.len() >= MOST_AXES;
         let differs = differing.entry(axis).or_insert_with(|| {

@@ -88,21 +88,33 @@ impl Axes {
     /// size 1, or doesn't exist. An array in a tuple is a leaf, by its number.
     #[must_use]
     pub fn of_dimension(&self, instruction: &Instruction<'_>, leaf: usize, dimension: usize) -> &[AxisId] {
-        let Some((first, form)) = self.instructions.get(instruction.index()) else { return &[] };
-        let form = &self.forms[*form as usize];
-        let is_there = form.leaves.get(leaf).is_some_and(|array| dimension < array.bounds.len());
-        if !is_there {
-            return &[];
-        }
-        let slot = *first as usize + form.slots_before[leaf] as usize + dimension;
-        &self.parts[self.slots[slot] as usize..self.slots[slot + 1] as usize]
+        let slots = self.slots_of(instruction, leaf);
+        slots.get(dimension..dimension + 2).map_or(&[], |ends| &self.parts[ends[0] as usize..ends[1] as usize])
     }
 
     /// The axes of each dimension of an array.
     pub fn of_array(&self, instruction: &Instruction<'_>, leaf: usize) -> impl Iterator<Item = &[AxisId]> {
-        let form = self.instructions.get(instruction.index()).map(|(_, form)| &self.forms[*form as usize]);
-        let rank = form.and_then(|form| form.leaves.get(leaf)).map_or(0, |array| array.bounds.len());
-        (0..rank).map(move |dimension| self.of_dimension(instruction, leaf, dimension))
+        let ends = self.slots_of(instruction, leaf).windows(2);
+        ends.map(|ends| &self.parts[ends[0] as usize..ends[1] as usize])
+    }
+
+    /// The axes of all dimensions of an array, one dimension after the other.
+    #[must_use]
+    pub fn in_array(&self, instruction: &Instruction<'_>, leaf: usize) -> &[AxisId] {
+        match self.slots_of(instruction, leaf) {
+            [first, .., last] => &self.parts[*first as usize..*last as usize],
+            _ => &[],
+        }
+    }
+
+    /// The starts in `parts` of the dimensions of an array, and the end of the last.
+    fn slots_of(&self, instruction: &Instruction<'_>, leaf: usize) -> &[u32] {
+        let form = self.instructions.get(instruction.index()).map(|(first, form)| (first, &self.forms[*form as usize]));
+        let array = form.and_then(|(first, form)| Some((first, form, form.leaves.get(leaf)?)));
+        array.map_or(&[], |(first, form, array)| {
+            let first = *first as usize + form.slots_before[leaf] as usize;
+            &self.slots[first..=first + array.bounds.len()]
+        })
     }
 
     /// The number of arrays in an instruction's result.
