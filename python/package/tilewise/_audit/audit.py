@@ -10,7 +10,7 @@ from typing import Any, cast, overload
 
 from tilewise import _tilewise
 from tilewise._base.errors import Error, HloError
-from tilewise._base.limits import hbm_of, in_words
+from tilewise._base.limits import hbm_of, rounded
 from tilewise._base.results import Listed
 from tilewise._base.types import Limit, Program, Tpu
 from tilewise._compiler.compile import lowered_of, plan_of, report_on
@@ -285,7 +285,7 @@ class Machines(Listed[OnMachine]):
                 report.peak_bytes,
                 report.hbm_limit,
             )
-            cells = ["-" if size is None else in_words(size).partition(" (")[0] for size in sizes]
+            cells = ["-" if size is None else rounded(size) for size in sizes]
             cells.append({True: "yes", False: "no", None: "-"}[report.fits])
             lines.append(f"{row.machine:<9}" + "".join(f"{cell:>13}" for cell in cells))
         return "\n".join(lines)

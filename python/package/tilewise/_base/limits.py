@@ -54,9 +54,14 @@ def hbm_of(limit: Limit | None, tpu: Tpu | None, machine: str | None = None) -> 
 
 def in_words(count: float) -> str:
     """Bytes for people: ``16.00 GiB (17179869184)``."""
+    return f"{rounded(count)} ({count:.0f})" if any(count >= size for size in _BINARY.values()) else rounded(count)
+
+
+def rounded(count: float) -> str:
+    """Bytes in a table: ``16.00 GiB``."""
     for unit, size in _BINARY.items():
         if count >= size:
-            return f"{count / size:.2f} {unit} ({count:.0f})"
+            return f"{count / size:.2f} {unit}"
     return f"{count:.0f} bytes"
 
 

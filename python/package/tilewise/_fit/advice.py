@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tilewise._base.errors import Error, Skip
 from tilewise._base.files import cache_folder
-from tilewise._base.limits import in_columns, in_words
+from tilewise._base.limits import in_columns, rounded
 from tilewise._compiler.compile import Cache, plan_of
 from tilewise._compiler.process import shared
 from tilewise._compiler.program import with_donations
@@ -85,9 +85,9 @@ class AdviceCheck:
             sign = "-" if freed is not None and freed < 0 else ""
             cells.append(
                 (
-                    "" if row.promised_bytes is None else f"{least}{in_words(row.promised_bytes)}",
-                    "not applied" if freed is None else f"{sign}{in_words(abs(freed))}",
-                    "" if row.peak_bytes is None else in_words(row.peak_bytes),
+                    "" if row.promised_bytes is None else f"{least}{rounded(row.promised_bytes)}",
+                    "not applied" if freed is None else f"{sign}{rounded(abs(freed))}",
+                    "" if row.peak_bytes is None else rounded(row.peak_bytes),
                     {True: "fits", False: "does not fit", None: ""}[row.fits],
                     "" if row.time is None else f"{row.time:+.0%}",
                     row.change.do + (f" ({row.why_not})" if row.why_not else ""),
