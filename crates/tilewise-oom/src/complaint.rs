@@ -21,7 +21,7 @@ const ENDS: [&str; 8] = ["fail", "output", "gives", " get", " got ", "raise", "c
 const MEMORY: [&str; 6] = ["memory", " ram", "vram", "hbm", "oom", "leak"];
 
 /// Words on a memory that ran out.
-const RAN_OUT: [&str; 15] = [
+const RAN_OUT: [&str; 18] = [
     "out of memory",
     "out-of-memory",
     "out of vram",
@@ -37,10 +37,13 @@ const RAN_OUT: [&str; 15] = [
     "blows up",
     "blowing up",
     "used up",
+    " explodes",
+    "using all available",
+    "uses all available",
 ];
 
 /// Words of a question or a complaint on what a job takes.
-const TAKES: [&str; 20] = [
+const TAKES: [&str; 28] = [
     "so much",
     "too much",
     "more memory than",
@@ -61,10 +64,18 @@ const TAKES: [&str; 20] = [
     "leak",
     "keeps increasing",
     "keeps growing",
+    "nearly all",
+    "almost all",
+    "all the gpu",
+    "all of the",
+    "all gpu",
+    "all my",
+    "entire gpu",
+    "compute for memory",
 ];
 
 /// Words of people on their own jobs, of which a line of a log or of a document has none.
-const PEOPLES: [&str; 22] = [
+const PEOPLES: [&str; 23] = [
     " i ",
     " the following ",
     " same ",
@@ -87,6 +98,7 @@ const PEOPLES: [&str; 22] = [
     " fail ",
     " causes ",
     "any way",
+    "a way ",
 ];
 
 const DENIALS: [&str; 8] = [

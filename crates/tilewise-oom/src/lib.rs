@@ -79,8 +79,8 @@ pub use facts::{Fact, FactValue, Facts};
 pub use form::Form;
 pub use framework::Framework;
 pub use job::{
-    Core, Devices, Done, Gpu, Host, InputKind, InputOption, Job, Kept, ListedProcess, Model, Names, Optimizers,
-    PerUnit, PoolSettings, Rise, Run, Serving, Setting, Switch, SwitchKind, Told, Way, Worked,
+    Core, Derivatives, Devices, Done, Gpu, Host, InputKind, InputOption, Job, Kept, ListedProcess, Model, Names,
+    Optimizers, PerUnit, PoolSettings, Rise, Run, Serving, Setting, Switch, SwitchKind, Told, Way, Worked,
 };
 pub use kernel_library::{KernelBlocks, KernelOption, OptionChange};
 pub use level::Level;

@@ -85,8 +85,12 @@ pub(crate) fn sentences(text: &str) -> impl Iterator<Item = &str> {
 
 /// Whether a sentence of a text, in lower case, has a word of each of these lists, and none that denies it.
 pub(crate) fn tells(lower: &str, lists: &[&[&str]], denied: &[&str]) -> bool {
-    let has = |sentence: &str, known: &[&str]| known.iter().any(|word| sentence.contains(word));
-    sentences(lower).any(|sentence| lists.iter().all(|known| has(sentence, known)) && !has(sentence, denied))
+    sentences(lower).any(|sentence| {
+        // A word may be the sentence's first.
+        let sentence = format!(" {sentence}");
+        let has = |known: &[&str]| known.iter().any(|word| sentence.contains(word));
+        lists.iter().all(|known| has(known)) && !has(denied)
+    })
 }
 
 /// The sentences of a line: a mark in a number or a name ends none.

@@ -175,6 +175,35 @@ pub(super) fn with_kept(mut advice: Vec<Recommendation>, message: &Message) -> V
         advice.retain(|piece| !matches!(&piece.finding, Finding::Elsewhere(finding) if is_growth(finding)));
         let finding = Finding::RunTime(RunTimeFinding::Kept(kept));
         advice.insert(0, Recommendation::new(finding, Target::Value, message.framework));
+    } else if is_of_device && is_of_step && keeps_steps(message) {
+        let finding = Finding::RunTime(RunTimeFinding::StepsOfALoop);
+        advice.insert(0, Recommendation::new(finding, Target::Loop, Some(Framework::Jax)));
+    }
+    advice
+}
+
+/// Whether all that a text tells of a first step is that its gradient goes through a loop.
+fn keeps_steps(message: &Message) -> bool {
+    let is_of_jax = matches!(message.framework, Some(Framework::Jax) | None);
+    let is_listed = !message.entries.is_empty() || message.usage.is_some();
+    is_of_jax && message.job.differentiates_a_loop && !message.job.has_run && !is_listed
+}
+
+/// Puts the setting of a GPU's pool first where a text asks why a process takes most of the memory.
+pub(super) fn with_pool(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    let pool = &message.job.pool;
+    let is_of_gpu = match message.form {
+        Form::Told => pool.is_asked || pool.is_shared,
+        Form::Gpu | Form::Device => pool.is_asked && message.used.is_none() || pool.is_shared,
+        Form::GpuRetry => pool.is_shared,
+        _ => false,
+    };
+    let sets_aside = matches!(message.framework, Some(Framework::Jax | Framework::TensorFlow));
+    if pool.preallocates != Some(false) && is_of_gpu && sets_aside {
+        // The pool holds the memory.
+        advice.retain(|piece| !matches!(piece.finding, Finding::Elsewhere(ElsewhereFinding::Holders(_))));
+        let finding = Finding::Elsewhere(ElsewhereFinding::SetAside);
+        advice.insert(0, Recommendation::new(finding, Target::Process, message.framework));
     }
     advice
 }
@@ -269,7 +298,10 @@ pub(super) fn within_reach(mut advice: Vec<Recommendation>, message: &Message) -
         Finding::Elsewhere(ElsewhereFinding::Whole(WholeArray::Unknown)) | Finding::LargeDimension(_) => false,
         Finding::Elsewhere(finding) => matches!(
             finding,
-            ElsewhereFinding::Whole(_) | ElsewhereFinding::Mapped(_) | ElsewhereFinding::OfReason(Reason::DamagedSize)
+            ElsewhereFinding::Whole(_)
+                | ElsewhereFinding::Mapped(_)
+                | ElsewhereFinding::Matrix(_)
+                | ElsewhereFinding::OfReason(Reason::DamagedSize)
         ),
         Finding::Memory(finding) => matches!(finding, MemoryFinding::OneArray { .. }),
         Finding::RunTime(finding) => matches!(finding, RunTimeFinding::Worked { .. } | RunTimeFinding::Told { .. }),

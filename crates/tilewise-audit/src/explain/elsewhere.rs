@@ -31,10 +31,12 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
         | HostShuffle(_)
         | NoGradients
         | Mapped(_)
+        | Matrix(_)
         | TorchGrowth
         | HostGrowth(_)
         | HostShared
         | HostCompilation
+        | HostPrograms
         | HostInputs(_)
         | HostCopies(_)
         | HostConversion(_)
@@ -182,7 +184,9 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
                 .then_some(HostWorkers(host.workers));
             // More memory only delays the end of a job that grows; names of the work tell more.
             let is_unknown = workers.is_none() && (found.len() == 1 || matches!(found[0], OfReason(_) | HostCopies(_)));
-            let growth = (message.job.grows && is_unknown).then(|| HostGrowth(message.job.rise.clone()));
+            let programs = message.job.recompiles && message.framework == Some(Framework::Jax);
+            let growth = || if programs { HostPrograms } else { HostGrowth(message.job.rise.clone()) };
+            let growth = (message.job.grows && is_unknown).then(growth);
             // Pinned arrays, and what processes share, are counted apart.
             let held = ["resident", "of_files", "shared"].map(|name| fact(name).unwrap_or_default());
             let shared =
@@ -432,6 +436,9 @@ fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
     let is_mapped = listing.allocations.is_empty() && listing.message.product.as_ref().is_none_or(Product::is_square);
     if let Some(function) = listing.message.job.mapped.clone().filter(|_| is_mapped) {
         return Mapped(function);
+    }
+    if let Some(derivatives) = listing.message.job.derivatives.filter(|_| listing.allocations.is_empty()) {
+        return Matrix(derivatives);
     }
     if let Some(product) = &listing.message.product {
         return Whole(WholeArray::of_sizes(product, listing.message.job.names));

@@ -82,20 +82,14 @@ pub(crate) fn grows(log: &str) -> bool {
 /// Whether a sentence tells that memory grows as a job runs: `the RAM goes up with every iteration`.
 pub(crate) fn is_told(lower: &str) -> bool {
     const MEMORY: [&str; 5] = ["memory", "ram ", "vram", "rss", " mem "];
-    const GROWS: [&str; 22] = [
+    const GROWS: [&str; 16] = [
         "grew ",
-        "grows during",
+        "grows ",
         "ever more",
         "more and more",
-        "grows rapidly",
-        "grows indefinitely",
-        "grows all the way",
-        "grows continuously",
-        "grows steadily",
         "increases over time",
         "increasing over time",
         "increases steadily",
-        "grows until",
         "leak",
         "goes up",
         "going up",
@@ -104,7 +98,7 @@ pub(crate) fn is_told(lower: &str) -> bool {
         "keeps growing",
         "keeps increasing",
         "keeps rising",
-        "grows with",
+        "increases by",
     ];
     const TIME: [&str; 19] = [
         "during the",
@@ -127,8 +121,19 @@ pub(crate) fn is_told(lower: &str) -> bool {
         "during training",
         "as it runs",
     ];
-    const DENIALS: [&str; 4] = ["not ", "no leak", "n't ", "never "];
+    // A compiler's memory grows by the program, not by its steps.
+    const DENIALS: [&str; 5] = ["not ", "no leak", "n't ", "never ", " compil"];
     prose::tells(lower, &[&MEMORY, &GROWS, &TIME], &DENIALS)
+}
+
+/// Whether a sentence tells of shapes that differ from call to call, each of which is compiled: `a different length in each step`.
+pub(crate) fn recompiles(lower: &str) -> bool {
+    const SHAPES: [&str; 4] = ["shape", "length", "sizes", "size "];
+    const DIFFER: [&str; 5] = ["different", "varying", "variable", "varies", "changing"];
+    const DENIALS: [&str; 5] = ["n't ", "not ", "same ", "fixed", "static"];
+    let compiles = ["jit", "compil"].iter().any(|sign| lower.contains(sign));
+    let recompiles = ["recompil", "retrac", "compiled again", "compiles again"].iter().any(|sign| lower.contains(sign));
+    recompiles || compiles && prose::tells(lower, &[&SHAPES, &DIFFER], &DENIALS)
 }
 
 fn is_growing(figures: &[f64]) -> bool {

@@ -21,6 +21,7 @@ mod settings;
 mod snippets;
 mod switches;
 mod told;
+mod transforms;
 mod trials;
 mod turns;
 mod units;
@@ -44,6 +45,7 @@ pub use serving::Serving;
 pub use settings::Setting;
 pub use switches::{Switch, SwitchKind};
 pub use told::{Told, Way};
+pub use transforms::Derivatives;
 pub use units::PerUnit;
 pub use worked::Worked;
 
@@ -84,10 +86,14 @@ pub struct Job {
     pub grows: bool,
     /// The largest rise of a figure of memory between two lines of the log.
     pub rise: Option<Rise>,
+    /// Whether the text tells that calls are compiled anew, such as for shapes that differ.
+    pub recompiles: bool,
     /// Its use of the host's memory.
     pub host: Host,
     /// Arrays that its code keeps on the device.
     pub kept: Option<Kept>,
+    /// Whether it takes a gradient through a loop of JAX's, whose steps each keep values for it, without a checkpoint.
+    pub differentiates_a_loop: bool,
     /// Whether it trains a model or only runs it.
     pub run: Option<Run>,
     /// The setting that its own error tells to change.
@@ -124,6 +130,8 @@ pub struct Job {
     pub counts: Vec<u64>,
     /// The function that code maps over samples with `jax.vmap`, as it is written.
     pub mapped: Option<String>,
+    /// The function by which code makes a matrix of derivatives: `jax.hessian`, `jacfwd` or `jacrev`.
+    pub derivatives: Option<Derivatives>,
     /// Whether the text has the code of a step that takes a gradient.
     pub shows_step: bool,
     /// Whether the text has code that calls a PyTorch model, takes no gradient, and doesn't switch gradients off.
@@ -178,7 +186,9 @@ impl Job {
             Some(Worked::Without(_)) => settings.clear(),
             _ => {}
         }
-        let grows = growth::grows(log) || growth::is_told(&lower);
+        let differentiates_a_loop = transforms::differentiates_a_loop(&lower);
+        // Values for a gradient grow with a loop's steps, not with those of the job.
+        let grows = growth::grows(log) || !differentiates_a_loop && growth::is_told(&lower);
         let has_run = grows || turns::have_run(log);
         // There is no step while weights are made or loaded.
         let is_possible = |work: &Occasion| match work {
@@ -196,8 +206,10 @@ impl Job {
             has_run,
             grows,
             rise: Rise::of(log),
+            recompiles: growth::recompiles(&lower),
             host: Host::of(log),
             kept: Kept::of(log),
+            differentiates_a_loop,
             run: Run::of(log),
             told: Told::of(log).filter(|told| !is_tried(told.name.trim_start_matches('-'))),
             done: Done::all(log),
@@ -216,7 +228,8 @@ impl Job {
             is_compiled_elsewhere: framework == Some(Framework::TensorFlow)
                 || REMOTE.iter().any(|sign| text.contains(sign)),
             counts: counts(&lower),
-            mapped: mapped(log),
+            derivatives: Derivatives::of(log),
+            mapped: transforms::mapped(log),
             shows_step: log.contains(".backward("),
             lacks_no_grad: no_grad::is_lacking(log),
             evaluates_with_grad: no_grad::is_lacking_beside_eval(log),
@@ -276,24 +289,6 @@ fn counts(lower: &str) -> Vec<u64> {
     all
 }
 
-/// The first function that a line of code maps: `jax.vmap(self.render, in_axes=(0, None))(rays, key)`; `f` for one without a
-/// name.
-fn mapped(log: &str) -> Option<String> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    let is_code = |line: &&str| {
-        let is_quoted = line.contains("File \"") || line.contains("op_name") || line.trim_start().starts_with('#');
-        !is_quoted && ["=", "return ", ")("].iter().any(|sign| line.contains(sign))
-    };
-    tail(log, SEARCHED).lines().filter(is_code).find_map(|line| {
-        let (before, behind) = line.split_once("vmap(")?;
-        let is_of_jax = before.ends_with("jax.") || !before.ends_with(is_part);
-        let name = &behind[..behind.find(|c| !is_part(c)).unwrap_or(behind.len())];
-        let is_whole = behind[name.len()..].starts_with([',', ')']) && !name.is_empty();
-        let name = if is_whole { name } else { "f" };
-        (is_of_jax && behind.contains(')')).then(|| name.to_owned())
-    })
-}
-
 /// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.
 fn dump_of(text: &str) -> Option<String> {
     let (_, folder) = text.split_once("--xla_dump_to=")?;
@@ -335,15 +330,6 @@ mod tests {
     #[test]
     fn counts_of_prose() {
         assert_eq!(counts("the matrix for 100 atmospheric layers, 16 gib free, [40,11] of 2.5 things"), [100]);
-    }
-
-    #[test]
-    fn functions_that_are_mapped() {
-        assert_eq!(mapped("y = jax.vmap(self.render, in_axes=(0,))(rays)").as_deref(), Some("self.render"));
-        assert_eq!(mapped("    return jit(vmap(f, in_axes=0))").as_deref(), Some("f"));
-        assert_eq!(mapped("y = jax.vmap(jax.grad(loss))(xs)").as_deref(), Some("f"));
-        assert_eq!((mapped("y = nn.vmap(Critic)(x)"), mapped("# y = vmap(f)(x)")), (None, None));
-        assert_eq!((mapped("op_name=\"vmap(f)\""), mapped("it is a vmap(f)")), (None, None));
     }
 
     #[test]

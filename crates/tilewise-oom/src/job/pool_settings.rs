@@ -1,7 +1,7 @@
 //! The settings of the memory that a process takes of a GPU.
 
 use super::trials;
-use crate::text::word;
+use crate::{prose, text::word};
 
 /// The part of a GPU's memory that JAX takes without a setting.
 const DEFAULT: &str = ".75";
@@ -24,6 +24,10 @@ pub struct PoolSettings {
     pub lets_tensorflow: bool,
     /// Whether code imports TensorFlow, and hides no GPU from it.
     pub imports_tensorflow: bool,
+    /// Whether a sentence asks why a process takes most of a GPU's memory as it starts.
+    pub is_asked: bool,
+    /// Whether sentences tell of several processes on one GPU.
+    pub is_shared: bool,
 }
 
 impl PoolSettings {
@@ -47,6 +51,8 @@ impl PoolSettings {
             tensorflow_bytes: text.lines().filter_map(bytes_of_tensorflow).max(),
             lets_tensorflow: text.contains("set_memory_growth(") && !hides,
             imports_tensorflow: text.contains("import tensorflow as") && !hides,
+            is_asked: is_asked(lower),
+            is_shared: is_shared(lower),
         }
     }
 
@@ -108,6 +114,42 @@ pub(super) fn assigned(behind: &str) -> Option<&str> {
     let rest = rest.strip_prefix(['=', ':', ','])?.trim_start_matches([' ', '"', '\'']);
     let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '.' || c == '_')).unwrap_or(rest.len());
     Some(rest[..end].trim_end_matches('.')).filter(|value| !value.is_empty())
+}
+
+/// Whether sentences tell that much less is needed than a process takes: `It uses all GPU memory, even for a tiny array.` `lower` is
+/// in lower case.
+fn is_asked(lower: &str) -> bool {
+    const MEMORY: [&str; 3] = ["memory", "vram", "gpu ram"];
+    const TAKES: [&str; 10] =
+        ["use ", "uses ", "using", "take", "taking", "allocat", "occup", "consum", "reserv", "grab"];
+    const ALL: [&str; 10] =
+        [" all ", "entire", "whole", "most of", "75%", "75 %", "90%", "90 %", "full gpu", "preallocat"];
+    const LITTLE: [&str; 11] = [
+        "tiny",
+        "small",
+        "simple",
+        "single",
+        "only need",
+        "few mb",
+        "as soon as",
+        "import",
+        "first ",
+        " idle",
+        "even ",
+    ];
+    // An error tells more.
+    const FAILS: [&str; 4] = ["out of memory", "oom", "exhaust", "without preallocat"];
+    let asks = prose::tells(lower, &[&MEMORY, &TAKES, &ALL], &FAILS);
+    asks && (LITTLE.iter().any(|sign| lower.contains(sign)) || lower.contains("why "))
+}
+
+/// Whether a sentence tells of several processes on one GPU: `Two processes are to share it.` `lower` is in lower case.
+fn is_shared(lower: &str) -> bool {
+    const SEVERAL: [&str; 8] =
+        [" two ", "both ", "several ", "multiple ", "second ", "another ", "other users", "parallel "];
+    const PROCESSES: [&str; 5] = ["process", " jobs", " scripts", "notebooks", " runs"];
+    const GPU: [&str; 6] = ["one gpu", "same gpu", "share ", "sharing", "single gpu", "a gpu"];
+    prose::tells(lower, &[&SEVERAL, &PROCESSES, &GPU], &["shared memory", "multi-gpu"])
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ use super::{
 use crate::style::{bytes, file_name};
 use tilewise::visible;
 use tilewise_audit::{Recommendation, recommendation::finding::ElsewhereFinding};
-use tilewise_oom::{Form, Framework, ListedProcess, Message, OomVerdict, PrintedSize, Reason, Server, UntiledMachine};
+use tilewise_oom::{
+    Derivatives, Form, Framework, ListedProcess, Message, OomVerdict, PrintedSize, Reason, Server, UntiledMachine,
+};
 
 /// The cause, where neither the message nor its text shows one.
 pub(super) const NOT_TOLD: &str = "The message itself doesn't tell what holds the memory.";
@@ -36,6 +38,7 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::HostInVain
         | ElsewhereFinding::HostShared
         | ElsewhereFinding::HostCompilation
+        | ElsewhereFinding::HostPrograms
         | ElsewhereFinding::HostInputs(_)
         | ElsewhereFinding::HostCopies(_)
         | ElsewhereFinding::HostConversion(_)
@@ -214,6 +217,31 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .task(format!("Map `{function}` over parts: `jax.vmap` takes all at once"))
         .code(JAX, format!("ys = jax.lax.map({function}, xs, batch_size=16)  # in place of jax.vmap({function})(xs)\n# of several arguments: lambda args: {function}(*args), and xs = (x, y)\n# in a gradient: jax.checkpoint({function})")),
+        ElsewhereFinding::Matrix(derivatives) => {
+            let (name, code) = match derivatives {
+                Derivatives::Hessian => (
+                    "jax.hessian",
+                    "product = lambda v: jax.jvp(jax.grad(f), (x,), (v,))[1]  # with a vector, without the matrix\n\
+                     columns = jax.lax.map(product, jnp.eye(len(x)), batch_size=16)",
+                ),
+                Derivatives::Forward => (
+                    "jax.jacfwd",
+                    "column = lambda v: jax.jvp(f, (x,), (v,))[1]  # a product with a vector, without the matrix\n\
+                     columns = jax.lax.map(column, jnp.eye(len(x)), batch_size=16)",
+                ),
+                _ => (
+                    "jax.jacrev",
+                    "y, pull = jax.vjp(f, x)  # pull(v): a product with a vector, without the matrix\n\
+                     rows = jax.lax.map(lambda v: pull(v)[0], jnp.eye(len(y)), batch_size=16)",
+                ),
+            };
+            Words::new(format!(
+                "Compute products with the matrix of derivatives, or some rows at a time: `{name}` computes all rows at once, each with arrays of \
+                 its own. A sum of them, or the diagonal, needs no matrix"
+            ))
+            .task(format!("Compute products or some rows: `{name}` computes all at once"))
+            .code("import jax\nimport jax.numpy as jnp", code)
+        }
         ElsewhereFinding::TorchCache => Words::new(
             "Give PyTorch's free memory back before NCCL asks for its own: the allocator keeps what is free for itself, and a first collective, \
              as of a save, finds no room beside it. Run one collective before the first step, and NCCL has its buffers from the start",
@@ -314,6 +342,22 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                 Some([now, percent]) => words(&format!("lower `{memory}` from {}, or {less}", part(*now)))
                     .code(None, format!("{memory} {}", part(*percent))),
             }
+        }
+        ElsewhereFinding::SetAside => {
+            let words = Words::new(
+                "Let the process take what it needs, or limit its part: it sets most of a GPU's memory aside as it starts, and keeps it until it \
+                 ends. What arrays take of it is told by the framework, not by `nvidia-smi`",
+            )
+            .task("Let it take what it needs alone, or limit its part of the GPU");
+            if about.framework == Some(Framework::TensorFlow) {
+                return words.code(None, "export TF_FORCE_GPU_ALLOW_GROWTH=true  # or tf.config.experimental.set_memory_growth(gpu, True)");
+            }
+            words.code(
+                None,
+                "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # grows as needed; slower, and pieces that don't fit are likelier\n\
+                 export XLA_CLIENT_MEM_FRACTION=.3  # or a part; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX\n\
+                 # in use by arrays: jax.local_devices()[0].memory_stats()['bytes_in_use']",
+            )
         }
         ElsewhereFinding::UnifiedMemory { tenths, variable } => {
             let part = format!("{}.{}", tenths / 10, tenths % 10);
@@ -436,6 +480,13 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
         return [headline, why.to_owned()];
     }
     let which = match message.machine() {
+        _ if message.form == Form::Told && message.job.pool.is_asked => match message.framework {
+            Some(Framework::Jax) => "JAX sets three quarters of a GPU's memory aside as it starts: that isn't a leak.",
+            Some(Framework::TensorFlow) => {
+                "TensorFlow sets nearly all of a GPU's memory aside as it starts: that isn't a leak."
+            }
+            _ => "",
+        },
         _ if message.form == Form::Told => "",
         // TPUs of before their PJRT plugin ran on XLA's stream executor, too.
         Some(UntiledMachine::Unnamed) if message.job.gpu.is_none() => {

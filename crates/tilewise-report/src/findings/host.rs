@@ -129,6 +129,17 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             })
             .code("import tracemalloc", TRACED)
         }
+        ElsewhereFinding::HostPrograms => Words::new(
+            "Compile for few shapes: each new one is a program of its own, which the process keeps on the host. Pad arrays to a few sizes, such as \
+             the next power of two, with a mask for what is padding, and drop programs that are done",
+        )
+        .task("Pad arrays to a few shapes: each new one is compiled, and kept")
+        .code(
+            "import jax\nimport jax.numpy as jnp",
+            "# export JAX_LOG_COMPILES=1 names each program as it is compiled\n\
+             x = jnp.pad(x, (0, (1 << (len(x) - 1).bit_length()) - len(x)))  # few lengths\n\
+             jax.clear_caches()  # drops all programs: those that run again are compiled again",
+        ),
         ElsewhereFinding::HostProcesses => Words::new(
             "See which process takes the host's memory, and when: what is full before the first step are weights, data or their copies in several \
              processes, and what grows from step to step is kept (`tracemalloc` names its lines)",
@@ -166,7 +177,13 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
             "Compile another program: the compiler takes this memory, not the data. Loops (`jax.lax.scan`) in place of layers or steps written out, \
              another size or operation for what doesn't end, fewer programs at once, or a newer compiler; more memory helps where it nearly fits",
         )
-        .task("Compile less: a loop for what is written out, another size, or a newer compiler"),
+        .task("Compile less: a loop for what is written out, another size, or a newer compiler")
+        .jax(
+            about,
+            "import jax\nimport jax.numpy as jnp",
+            "weights = jax.tree.map(lambda *of: jnp.stack(of), *layers)\n\
+             x, _ = jax.lax.scan(lambda x, p: (layer(p, x), None), x, weights)  # for p in layers: x = layer(p, x)",
+        ),
         ElsewhereFinding::HostInputs(options) => inputs(options),
         ElsewhereFinding::HostConversion(model) => {
             let size = model.map(|model| {

@@ -336,10 +336,13 @@ pub(crate) fn likely_cause(explanation: &Explanation, cause: &str) -> Option<Str
         });
     }
     let is_shown = match &first.finding {
-        Finding::RunTime(finding) => matches!(finding, RunTimeFinding::Kept(_) | RunTimeFinding::ClosedOver),
+        Finding::RunTime(finding) => {
+            matches!(finding, RunTimeFinding::Kept(_) | RunTimeFinding::StepsOfALoop | RunTimeFinding::ClosedOver)
+        }
         Finding::Elsewhere(finding) => matches!(
             finding,
             ElsewhereFinding::Mapped(_)
+                | ElsewhereFinding::Matrix(_)
                 | ElsewhereFinding::NoGradients
                 | ElsewhereFinding::TorchCache
                 | ElsewhereFinding::OptimizerState

@@ -161,6 +161,12 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )
         .task("Load the checkpoint to the host: each rank fills GPU 0 with its own")
         .code(None, "model = Model.load_from_checkpoint(path, map_location='cpu')"),
+        RunTimeFinding::StepsOfALoop => Words::new(
+            "Put `jax.checkpoint` around the step of the loop that the gradient goes through: values of every step are kept for the backward \
+             pass, and memory grows with the number of steps. With it, the loop's carry of each step is kept, and the rest computed again. Where that is still too much, go through the steps in two loops, one in the other, and put one around the inner loop, too",
+        )
+        .task("Recompute the loop's step in the backward pass: its values of all steps are kept")
+        .code(JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)  # fori_loop: jax.checkpoint(body)"),
         RunTimeFinding::Kept(Kept::Models) => Words::new(
             "Clear Keras's session between models: a loop makes models, and each stays in a graph that the process keeps, whatever is deleted",
         )

@@ -169,3 +169,42 @@ fn an_overflow_is_set_by_the_variable_that_is_there() {
     let (_, screen) = first_change(text);
     assert!(screen.contains("export XLA_PYTHON_CLIENT_MEM_FRACTION=1.4\n"), "{screen}");
 }
+
+/// Questions without an error: a pool that is set aside, gradients through loops, matrices of derivatives, compilers and
+/// programs on the host.
+#[test]
+fn questions_without_an_error() {
+    for (text, change) in [
+        (
+            "JAX uses all GPU memory even for a tiny array\n\nOne small jnp.zeros, and nvidia-smi shows 30 of 40 GB. Is this a memory leak?",
+            "Let it take what it needs alone, or limit its part of the GPU",
+        ),
+        (
+            "Backprop through long rollouts uses a lot of memory\n\nI unroll 1000 steps with jax.lax.scan and take the gradient. Is there a way to \
+             trade compute for memory?",
+            "Recompute the loop's step in the backward pass: its values of all steps are kept",
+        ),
+        (
+            "H = jax.hessian(f)(x) runs out of memory on my GPU.",
+            "Compute products or some rows: `jax.hessian` computes all at once",
+        ),
+        (
+            "A python loop of jnp operations is jitted; compile takes 40 minutes and memory of the host keeps growing until it is killed.",
+            "Compile less: a loop for what is written out, another size, or a newer compiler",
+        ),
+        (
+            "CPU memory leak when I call a jitted JAX function\n\nRSS grows by 5 MB per iteration. Sequences have a different length in each one.",
+            "Pad arrays to a few shapes: each new one is compiled, and kept",
+        ),
+    ] {
+        let (task, screen) = first_change(text);
+        assert_eq!(task, change, "{screen}");
+    }
+    // Where that is set already, it isn't the cause.
+    let set = "XLA_PYTHON_CLIENT_PREALLOCATE=false\nWhy does JAX take all of the GPU memory for a small model?";
+    assert_ne!(first_change(set).0, "Let it take what it needs alone, or limit its part of the GPU");
+    // Layers that are checkpointed keep less already.
+    let kept =
+        "I scan 1000 steps with jax.lax.scan(jax.checkpoint(step)) and its gradient runs out of memory on my TPU.";
+    assert!(!first_change(kept).0.starts_with("Recompute the loop's step"));
+}

@@ -2,8 +2,8 @@
 
 use crate::advice::change::Change;
 use tilewise_oom::{
-    BlockSize, Framework, InputOption, KernelOption, ListedProcess, Model, Names, Occasion, OomVerdict, PerUnit,
-    Product, Reason, Rise, Run, Server,
+    BlockSize, Derivatives, Framework, InputOption, KernelOption, ListedProcess, Model, Names, Occasion, OomVerdict,
+    PerUnit, Product, Reason, Rise, Run, Server,
 };
 
 /// A machine without tiles.
@@ -137,6 +137,10 @@ pub enum ElsewhereFinding {
         /// The number of Slurm's job, whose peak Slurm tells.
         job: Option<u64>,
     },
+    /// A process sets most of a GPU's memory aside as it starts, whatever it needs.
+    SetAside,
+    /// The host's memory grows by programs that are compiled anew for each shape.
+    HostPrograms,
     /// A GPU's memory may overflow into the host's.
     UnifiedMemory {
         /// The part of the GPU's memory that is enough, in tenths.
@@ -161,6 +165,8 @@ pub enum ElsewhereFinding {
     TorchCache,
     /// Code maps a function over all samples at once, as it is written.
     Mapped(String),
+    /// Code makes a matrix of derivatives whole.
+    Matrix(Derivatives),
     /// Code of PyTorch's runs a model without switching gradients off.
     NoGradients,
     /// A server makes an array for its longest request that is larger than the device.
@@ -307,6 +313,7 @@ impl ElsewhereFinding {
             | Self::HostLimit { .. }
             | Self::ServerPrograms { .. }
             | Self::ServerBeside { .. }
+            | Self::SetAside
             | Self::ServerLength(_)
             | Self::LlamaLayers { .. }
             | Self::UnifiedMemory { .. } => Change::Limit,
@@ -324,11 +331,13 @@ impl ElsewhereFinding {
             | Self::TorchLess { .. }
             | Self::Whole(_)
             | Self::Mapped(_)
+            | Self::Matrix(_)
             | Self::HostState(_)
             | Self::HostProgram(_)
             | Self::HostInVain
             | Self::HostShared
             | Self::HostCompilation
+            | Self::HostPrograms
             | Self::HostInputs(_)
             | Self::HostCopies(_)
             | Self::HostConversion(_)

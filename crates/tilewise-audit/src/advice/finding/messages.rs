@@ -274,6 +274,8 @@ pub enum RunTimeFinding {
     },
     /// Another resource than memory ran out.
     OtherResource(Resource),
+    /// A gradient goes through a loop of JAX's, each of whose steps keeps values for it.
+    StepsOfALoop,
     /// A check inside the compiler failed.
     CompilerCheck {
         /// Whether it is the compiler's part for GPUs.
@@ -532,6 +534,7 @@ impl RunTimeFinding {
             Self::Fragmented { .. } | Self::Returns { .. } | Self::OthersHold { .. } | Self::Kept(_) => Change::Free,
             Self::ServerRoom { .. } | Self::Told { .. } => Change::Limit,
             Self::Worked { .. } => Change::None,
+            Self::StepsOfALoop => Change::Checkpoint,
             Self::Repeated | Self::Resumed { .. } => Change::Free,
             Self::TransformedSamples => Change::Chunk,
             Self::ClosedOver => Change::Free,
