@@ -43,7 +43,7 @@ const RAN_OUT: [&str; 18] = [
 ];
 
 /// Words of a question or a complaint on what a job takes.
-const TAKES: [&str; 28] = [
+const TAKES: [&str; 38] = [
     "so much",
     "too much",
     "more memory than",
@@ -72,6 +72,16 @@ const TAKES: [&str; 28] = [
     "all my",
     "entire gpu",
     "compute for memory",
+    "times the memory",
+    "times more memory",
+    "peak memory",
+    "free the gpu memory",
+    "free gpu memory",
+    "release the memory",
+    "release memory",
+    "how much memory",
+    "how much gpu memory",
+    "much hbm",
 ];
 
 /// Words of people on their own jobs, of which a line of a log or of a document has none.

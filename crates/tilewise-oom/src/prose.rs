@@ -112,6 +112,9 @@ pub(crate) fn words(sentence: &str) -> Vec<&str> {
 
 /// The occasion that a sentence on the failure names: `It dies while the model is being loaded.`, `when it saves a checkpoint:`.
 pub(crate) fn occasion(lower: &str) -> Option<Occasion> {
+    if is_uneven(lower) {
+        return Some(Occasion::Division);
+    }
     sentences(lower).find_map(|sentence| {
         let is_of_failure = FAILURES.iter().any(|sign| sentence.contains(sign)) || sentence.trim_end().ends_with(':');
         if !is_of_failure || sentence.contains("rror: ") {
@@ -140,6 +143,17 @@ pub(crate) fn occasion(lower: &str) -> Option<Occasion> {
         });
         found.map(Some).or_else(|| is_of_step(&words).then_some(None))
     })?
+}
+
+/// Whether a sentence tells that one device holds much more than others: `GPU 0 uses 12 GB, the others 1.5 GB`. `lower` is in lower
+/// case.
+fn is_uneven(lower: &str) -> bool {
+    const FIRST: [&str; 9] =
+        ["device 0", "gpu 0", "gpu:0", "gpu0", "tpu:0", "first gpu", "first device", "one device", "only one gpu"];
+    const OTHERS: [&str; 6] =
+        ["the others", "other devices", "other gpus", "the rest", "all other", "remaining devices"];
+    const TAKES: [&str; 8] = [" use", "memory", "gb", "gib", "holds", "allocat", "full", "hbm"];
+    tells(lower, &[&FIRST, &OTHERS, &TAKES], &["n't ", "not "])
 }
 
 /// Whether a sentence on a failure puts it into a step: `the crash is in the first training step, in backward`.

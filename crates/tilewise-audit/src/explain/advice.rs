@@ -189,6 +189,16 @@ fn keeps_steps(message: &Message) -> bool {
     is_of_jax && message.job.differentiates_a_loop && !message.job.has_run && !is_listed
 }
 
+/// Puts the compiler's own answer first where a text asks for a size, and has no error.
+pub(super) fn with_size(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
+    let is_of_jax = matches!(message.framework, Some(Framework::Jax) | None);
+    if message.job.asks_size && message.form == Form::Told && is_of_jax {
+        let finding = Finding::RunTime(RunTimeFinding::AskCompiler);
+        advice.insert(0, Recommendation::new(finding, Target::Compiler, Some(Framework::Jax)));
+    }
+    advice
+}
+
 /// Puts the setting of a GPU's pool first where a text asks why a process takes most of the memory.
 pub(super) fn with_pool(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     let pool = &message.job.pool;
@@ -204,6 +214,9 @@ pub(super) fn with_pool(mut advice: Vec<Recommendation>, message: &Message) -> V
         advice.retain(|piece| !matches!(piece.finding, Finding::Elsewhere(ElsewhereFinding::Holders(_))));
         let finding = Finding::Elsewhere(ElsewhereFinding::SetAside);
         advice.insert(0, Recommendation::new(finding, Target::Process, message.framework));
+    } else if pool.keeps_freed && message.form == Form::Told && message.framework == Some(Framework::Jax) {
+        let finding = Finding::Elsewhere(ElsewhereFinding::KeptByPool);
+        advice.insert(0, Recommendation::new(finding, Target::Process, message.framework));
     }
     advice
 }
@@ -211,7 +224,7 @@ pub(super) fn with_pool(mut advice: Vec<Recommendation>, message: &Message) -> V
 /// Puts the array first that a compiled function closes over.
 pub(super) fn with_closed_over(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     let is_of_jax = matches!(message.framework, Some(Framework::Jax) | None);
-    if message.job.closes_over && is_of_jax && message.form.level() == Level::Error {
+    if message.job.closes_over && is_of_jax && (message.form.level() == Level::Error || message.form == Form::Told) {
         let finding = Finding::RunTime(RunTimeFinding::ClosedOver);
         advice.insert(0, Recommendation::new(finding, Target::Argument, Some(Framework::Jax)));
     }

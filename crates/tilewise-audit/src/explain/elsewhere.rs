@@ -72,8 +72,12 @@ pub(super) fn findings(listing: Listing<'_>) -> Vec<(Finding, Target)> {
     }
     let of_weights = |asker| Finding::RunTime(RunTimeFinding::AskLess { asker, shrink: None });
     let weights = asker.map(|asker| (of_weights(asker), Target::Argument));
-    if found.iter().any(|finding| matches!(finding, Smaller(_))) && are_doubles(listing) {
-        found.insert(1, Doubles);
+    let is_unlisted = listing.allocations.is_empty() && listing.message.job.enables_x64;
+    let is_of_arrays = |finding: &ElsewhereFinding| matches!(finding, Smaller(_) | Holders(_) | Mapped(_) | Matrix(_));
+    if found.iter().any(is_of_arrays) && (are_doubles(listing) || is_unlisted) {
+        // A change comes before a look.
+        let at = usize::from(!matches!(found[0], Holders(_)));
+        found.insert(at, Doubles { is_listed: !is_unlisted });
     }
     let is_shrunk = found.iter().any(|finding| matches!(finding, Smaller(_) | Holders(_)));
     let copy = largest(listing).filter(|_| is_shrunk).and_then(conversion);

@@ -2,8 +2,8 @@
 
 use super::{
     advice::{
-        advice, with_closed_over, with_history, with_kept, with_less_at_once, with_long_input, with_pool, with_told,
-        with_worked, within_reach,
+        advice, with_closed_over, with_history, with_kept, with_less_at_once, with_long_input, with_pool, with_size,
+        with_told, with_worked, within_reach,
     },
     answers::{answers, is_small},
     kernel::declared_and_body_bytes,
@@ -73,7 +73,10 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
     advice.iter_mut().for_each(|piece| piece.is_batch_ruled_out = message.job.is_batch_ruled_out);
     let advice = with_switches(with_recomputing(with_settings(advice, listing), listing), listing);
     let advice = with_software(advice, &message);
-    let advice = with_told(with_closed_over(with_kept(with_pool(advice, &message), &message), &message), &message);
+    let advice = with_told(
+        with_closed_over(with_kept(with_pool(with_size(advice, &message), &message), &message), &message),
+        &message,
+    );
     let advice = with_worked(with_history(with_long_input(advice, &message), &message), &message);
     let advice = with_less_at_once(within_reach(advice, &message), &message);
     let declared_and_body_bytes = declared_and_body_bytes(listing);

@@ -5,8 +5,14 @@ use crate::prose;
 use crate::text::tail;
 
 /// Words of such a function, and JAX's own for its arrays.
-const CLOSES: [&str; 5] =
-    ["closes over", "closed over", "closing over", "closed-over", "constants were captured during lowering"];
+const CLOSES: [&str; 6] = [
+    "closes over",
+    "close over",
+    "closed over",
+    "closing over",
+    "closed-over",
+    "constants were captured during lowering",
+];
 
 /// Calls that compile.
 const COMPILERS: [&str; 2] = ["jit(", "pmap("];

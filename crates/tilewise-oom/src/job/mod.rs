@@ -132,6 +132,10 @@ pub struct Job {
     pub mapped: Option<String>,
     /// The function by which code makes a matrix of derivatives: `jax.hessian`, `jacfwd` or `jacrev`.
     pub derivatives: Option<Derivatives>,
+    /// Whether a sentence asks how much memory a program takes: `How do I measure its peak memory?`
+    pub asks_size: bool,
+    /// Whether the text lets JAX compute in 64 bits: `jax.config.update("jax_enable_x64", True)`.
+    pub enables_x64: bool,
     /// Whether the text has the code of a step that takes a gradient.
     pub shows_step: bool,
     /// Whether the text has code that calls a PyTorch model, takes no gradient, and doesn't switch gradients off.
@@ -229,6 +233,8 @@ impl Job {
                 || REMOTE.iter().any(|sign| text.contains(sign)),
             counts: counts(&lower),
             derivatives: Derivatives::of(log),
+            asks_size: asks_size(&lower),
+            enables_x64: transforms::enables_x64(&lower),
             mapped: transforms::mapped(log),
             shows_step: log.contains(".backward("),
             lacks_no_grad: no_grad::is_lacking(log),
@@ -287,6 +293,13 @@ fn counts(lower: &str) -> Vec<u64> {
         }
     }
     all
+}
+
+/// Whether a sentence asks how much memory a program takes. `lower` is in lower case.
+fn asks_size(lower: &str) -> bool {
+    const ASKS: [&str; 7] = ["measure", "estimate", "predict", "find out", "know how much", "how much", "profile"];
+    const QUESTIONS: [&str; 6] = ["how ", "is there", "want to", "can i", "any way", "?"];
+    prose::tells(lower, &[&["memory", "vram", "hbm"], &ASKS, &QUESTIONS], &[])
 }
 
 /// The folder of `--xla_dump_to=FOLDER`. It is printed in a command, so a name that a shell would take apart is left out.

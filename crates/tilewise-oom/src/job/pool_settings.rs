@@ -26,6 +26,8 @@ pub struct PoolSettings {
     pub imports_tensorflow: bool,
     /// Whether a sentence asks why a process takes most of a GPU's memory as it starts.
     pub is_asked: bool,
+    /// Whether a sentence asks for memory back that a process has freed.
+    pub keeps_freed: bool,
     /// Whether sentences tell of several processes on one GPU.
     pub is_shared: bool,
 }
@@ -52,6 +54,7 @@ impl PoolSettings {
             lets_tensorflow: text.contains("set_memory_growth(") && !hides,
             imports_tensorflow: text.contains("import tensorflow as") && !hides,
             is_asked: is_asked(lower),
+            keeps_freed: keeps_freed(lower),
             is_shared: is_shared(lower),
         }
     }
@@ -141,6 +144,25 @@ fn is_asked(lower: &str) -> bool {
     const FAILS: [&str; 4] = ["out of memory", "oom", "exhaust", "without preallocat"];
     let asks = prose::tells(lower, &[&MEMORY, &TAKES, &ALL], &FAILS);
     asks && (LITTLE.iter().any(|sign| lower.contains(sign)) || lower.contains("why "))
+}
+
+/// Whether a sentence tells that memory stays taken after arrays are deleted: `GPU memory is not released after del`. `lower` is in
+/// lower case.
+fn keeps_freed(lower: &str) -> bool {
+    const RELEASES: [&str; 9] = [
+        "not released",
+        "n't released",
+        "not freed",
+        "n't freed",
+        "free the gpu memory",
+        "free gpu memory",
+        "release the memory",
+        "release memory",
+        "release gpu memory",
+    ];
+    const DELETED: [&str; 5] = ["del ", "delet", "gc.collect", "nvidia-smi", "without ending"];
+    prose::tells(lower, &[&["memory", "vram"], &RELEASES], &["error", "exception", "raise"])
+        && DELETED.iter().any(|sign| lower.contains(sign))
 }
 
 /// Whether a sentence tells of several processes on one GPU: `Two processes are to share it.` `lower` is in lower case.

@@ -52,6 +52,16 @@ pub(super) fn differentiates_a_loop(lower: &str) -> bool {
     has(&LOOPS) && has(&GRADIENTS) && !has(&CHECKPOINTS)
 }
 
+/// Whether a text lets JAX compute in 64 bits. `lower` is in lower case.
+pub(super) fn enables_x64(lower: &str) -> bool {
+    let values = lower.match_indices("enable_x64").map(|(at, name)| &lower[at + name.len()..]);
+    let is_true = |behind: &str| {
+        let value = behind.trim_start_matches(['"', '\'', ',', ' ', '=', ':']);
+        value.starts_with("true") || value.starts_with('1')
+    };
+    values.into_iter().any(is_true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,5 +83,9 @@ mod tests {
         assert!(differentiates_a_loop(code));
         assert!(!differentiates_a_loop(&code.replace("(body", "(jax.checkpoint(body)")));
         assert!(!differentiates_a_loop("jax.lax.scan(body, x, None, length=n)"));
+        assert!(
+            enables_x64("jax.config.update(\"jax_enable_x64\", true)") && enables_x64("jax_enable_x64=1 python a.py")
+        );
+        assert!(!enables_x64("config.update('jax_enable_x64', false)"));
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn have_run(text: &str) -> bool {
         |at: usize| words.get(at).map(|(start, end)| text[*start..*end].to_ascii_lowercase()).unwrap_or_default();
     (0..words.len()).any(|at| {
         let name = lower(at);
-        let singular = name.strip_suffix('s').unwrap_or(&name);
+        let ending = if name.ends_with("ches") { "es" } else { "s" };
+        let singular = name.strip_suffix(ending).unwrap_or(&name);
         let is_turn = TURNS.contains(&singular);
         if !is_turn && !HOURS.contains(&singular) {
             return false;

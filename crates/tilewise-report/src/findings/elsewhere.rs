@@ -3,7 +3,7 @@
 use super::{
     Words,
     code::{INDICES_OF_LOGITS, JAX},
-    gpu_kernels, holders, host, reason,
+    gpu_kernels, holders, host, pool, reason,
     run_time::{drop_old, list_alive},
     smaller, whole_array,
     words::{capitalized, lower_fraction, part, printed},
@@ -47,6 +47,9 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         | ElsewhereFinding::OffloadLess
         | ElsewhereFinding::LargePart
         | ElsewhereFinding::Pinned => host::words(finding, about),
+        ElsewhereFinding::SetAside | ElsewhereFinding::KeptByPool | ElsewhereFinding::UnifiedMemory { .. } => {
+            pool::words(finding, about)
+        }
         ElsewhereFinding::OldArrays { percent, has_run } => {
             let own = match percent {
                 Some(percent) => format!("this process's own fill {percent} % of its pool"),
@@ -152,9 +155,10 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
         ))
         .task(format!("Take `{name}={value}` out: it leaves memory in pieces"))
         .code(None, format!("unset {name}")),
-        ElsewhereFinding::Doubles => Words::new(
-            "Compute in f32, if its precision suffices: most of what is listed is f64, which takes twice as much",
-        )
+        ElsewhereFinding::Doubles { is_listed } => Words::new(format!(
+            "Compute in f32, if its precision suffices: {}, which takes twice as much",
+            if *is_listed { "most of what is listed is f64" } else { "`jax_enable_x64` makes f64 of f32" }
+        ))
         .task("If its precision suffices: compute in f32 (f64 now)")
         .jax(about, JAX, "jax.config.update('jax_enable_x64', False)"),
         ElsewhereFinding::Holders(found) => holders::words(*found, about),
@@ -343,38 +347,6 @@ pub(super) fn words(finding: &ElsewhereFinding, about: &Recommendation) -> Words
                     .code(None, format!("{memory} {}", part(*percent))),
             }
         }
-        ElsewhereFinding::SetAside => {
-            let words = Words::new(
-                "Let the process take what it needs, or limit its part: it sets most of a GPU's memory aside as it starts, and keeps it until it \
-                 ends. What arrays take of it is told by the framework, not by `nvidia-smi`",
-            )
-            .task("Let it take what it needs alone, or limit its part of the GPU");
-            if about.framework == Some(Framework::TensorFlow) {
-                return words.code(None, "export TF_FORCE_GPU_ALLOW_GROWTH=true  # or tf.config.experimental.set_memory_growth(gpu, True)");
-            }
-            words.code(
-                None,
-                "export XLA_PYTHON_CLIENT_PREALLOCATE=false  # grows as needed; slower, and pieces that don't fit are likelier\n\
-                 export XLA_CLIENT_MEM_FRACTION=.3  # or a part; XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX\n\
-                 # in use by arrays: jax.local_devices()[0].memory_stats()['bytes_in_use']",
-            )
-        }
-        ElsewhereFinding::UnifiedMemory { tenths, variable } => {
-            let part = format!("{}.{}", tenths / 10, tenths % 10);
-            let fraction = match variable {
-                Some(name) => format!("{name}={part}"),
-                None => format!("XLA_CLIENT_MEM_FRACTION={part}  # XLA_PYTHON_CLIENT_MEM_FRACTION in older JAX"),
-            };
-            Words::new(
-                "Let the GPU's memory overflow into the host's, if the job may be much slower and the host has as much: pages move \
-                 between them as they are read",
-            )
-            .task("If it may be much slower: let it overflow into the host's memory")
-            .code(
-                None,
-                format!("export XLA_PYTHON_CLIENT_PREALLOCATE=false TF_FORCE_UNIFIED_MEMORY=1\nexport {fraction}"),
-            )
-        }
         ElsewhereFinding::TorchFragmented => Words::new("Let the allocator join the pieces that it holds free")
             .code(None, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # before PyTorch 2.1: max_split_size_mb:512"),
         ElsewhereFinding::TorchProcesses(Some(ListedProcess { number, size, .. })) => Words::new(format!(
@@ -487,6 +459,12 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
             }
             _ => "",
         },
+        _ if message.form == Form::Told
+            && message.job.pool.keeps_freed
+            && message.framework == Some(Framework::Jax) =>
+        {
+            "A deleted array leaves its memory to the process's pool, for the next one: `nvidia-smi` counts the pool."
+        }
         _ if message.form == Form::Told => "",
         // TPUs of before their PJRT plugin ran on XLA's stream executor, too.
         Some(UntiledMachine::Unnamed) if message.job.gpu.is_none() => {

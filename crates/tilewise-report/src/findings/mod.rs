@@ -41,6 +41,7 @@ mod parted;
 mod picked_rows;
 mod pinned_order;
 mod placement;
+mod pool;
 mod reason;
 mod rematerialization;
 mod remedy;

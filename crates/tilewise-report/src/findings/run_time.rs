@@ -161,6 +161,16 @@ pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
         )
         .task("Load the checkpoint to the host: each rank fills GPU 0 with its own")
         .code(None, "model = Model.load_from_checkpoint(path, map_location='cpu')"),
+        RunTimeFinding::AskCompiler => Words::new(
+            "Compile the function, and ask the compiler: it plans all memory before anything runs, from shapes alone. `jax.live_arrays()` doesn't have \
+             what is made inside a program; without the TPU, `tilewise audit FILE.py:FACTORY --tpu v5e` compiles it",
+        )
+        .task("Ask the compiler: it plans all memory before anything runs")
+        .code(
+            JAX,
+            "plan = jax.jit(f).lower(*args).compile().memory_analysis()  # args: arrays, or jax.ShapeDtypeStruct(shape, dtype)\n\
+             print(plan)  # bytes of arguments, results, temporaries and aliases",
+        ),
         RunTimeFinding::StepsOfALoop => Words::new(
             "Put `jax.checkpoint` around the step of the loop that the gradient goes through: values of every step are kept for the backward \
              pass, and memory grows with the number of steps. With it, the loop's carry of each step is kept, and the rest computed again. Where that is still too much, go through the steps in two loops, one in the other, and put one around the inner loop, too",

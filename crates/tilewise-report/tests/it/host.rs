@@ -196,6 +196,26 @@ fn questions_without_an_error() {
             "CPU memory leak when I call a jitted JAX function\n\nRSS grows by 5 MB per iteration. Sequences have a different length in each one.",
             "Pad arrays to a few shapes: each new one is compiled, and kept",
         ),
+        (
+            "GPU memory is not released after del\n\nHow can I free the GPU memory of a JAX process? nvidia-smi still shows it.",
+            "If another process needs it: let arrays have memory of their own",
+        ),
+        (
+            "How do I measure the peak memory of a jitted function in JAX?",
+            "Ask the compiler: it plans all memory before anything runs",
+        ),
+        (
+            "TPU device 0 uses 12 GB while the others use 1.5 GB, and then my JAX job runs out of memory.",
+            "Make the array in its parts: one device holds it whole",
+        ),
+        (
+            "When I close over a 4 GB array in a jitted function, compile uses 5 times the memory of the array.",
+            "Pass the array as an argument of the compiled function",
+        ),
+        (
+            "After jax.config.update('jax_enable_x64', True) my simulation runs out of memory on the GPU.",
+            "If its precision suffices: compute in f32 (f64 now)",
+        ),
     ] {
         let (task, screen) = first_change(text);
         assert_eq!(task, change, "{screen}");

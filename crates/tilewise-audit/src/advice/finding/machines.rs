@@ -50,7 +50,10 @@ pub enum ElsewhereFinding {
     /// One request is for more than the device has, which is at least this number of times too small.
     TooLarge(u64),
     /// Most listed bytes are of floats of 64 bits.
-    Doubles,
+    Doubles {
+        /// Whether most listed bytes are of such floats; or the text tells it alone.
+        is_listed: bool,
+    },
     /// No failure: the caller does without the memory. The text's error about something else, if it has one.
     NoFailure(Option<String>),
     /// No failure: an array takes a large part of the host's free memory.
@@ -139,6 +142,8 @@ pub enum ElsewhereFinding {
     },
     /// A process sets most of a GPU's memory aside as it starts, whatever it needs.
     SetAside,
+    /// A process keeps a GPU's memory that its arrays have left.
+    KeptByPool,
     /// The host's memory grows by programs that are compiled anew for each shape.
     HostPrograms,
     /// A GPU's memory may overflow into the host's.
@@ -305,7 +310,7 @@ impl ElsewhereFinding {
     pub(super) fn change(&self) -> Change {
         match self {
             Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
-            Self::Doubles => Change::Narrow,
+            Self::Doubles { .. } => Change::Narrow,
             Self::Bank { .. } | Self::SharedMemory { .. } => Change::Block,
             Self::HostPool { .. }
             | Self::PoolFraction { .. }
@@ -314,6 +319,7 @@ impl ElsewhereFinding {
             | Self::ServerPrograms { .. }
             | Self::ServerBeside { .. }
             | Self::SetAside
+            | Self::KeptByPool
             | Self::ServerLength(_)
             | Self::LlamaLayers { .. }
             | Self::UnifiedMemory { .. } => Change::Limit,

@@ -274,6 +274,8 @@ pub enum RunTimeFinding {
     },
     /// Another resource than memory ran out.
     OtherResource(Resource),
+    /// The compiler knows what a program takes before it runs.
+    AskCompiler,
     /// A gradient goes through a loop of JAX's, each of whose steps keeps values for it.
     StepsOfALoop,
     /// A check inside the compiler failed.
@@ -548,6 +550,7 @@ impl RunTimeFinding {
             | Self::CoreHalt(_)
             | Self::CompilerCheck { .. }
             | Self::FatalCheck
+            | Self::AskCompiler
             | Self::Unknown { .. } => Change::None,
         }
     }
