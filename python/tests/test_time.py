@@ -87,7 +87,9 @@ def test_ties_of_fit_are_broken_by_time() -> None:
 
 def test_checked_advice_says_what_it_costs() -> None:
     report = tw.audit(EXAMPLE)
-    row = tw.CheckedAdvice(report.changes[0], 2**20, freed_bytes=2**20, fits=True, why_not=None, time=None)
+    row = tw.CheckedAdvice(
+        report.changes[0], 2**20, freed_bytes=2**20, peak_bytes=2**30, fits=True, why_not=None, time=None
+    )
     comparison = report.diff(report)
     assert "est. time" not in str(AdviceCheck(comparison, (row,)))
     slower = str(AdviceCheck(comparison, (replace(row, time=0.25),)))

@@ -156,6 +156,13 @@ def check(report: Report, origin: Request | None, confirm: bool, until_fits: boo
             rows.append(CheckedAdvice(change, promised, None, None, None, f"{type(error).__name__}: {first}", None))
             continue
         freed = (held.peak_bytes or 0) - (found.peak_bytes or 0)
+        # From outside, tw.remat chooses what is kept, which may be something else than what is printed.
+        is_remade = change.recommendation.kind == "checkpoint" and changed.edits == program.edits
+        if is_remade and promised is not None and freed < promised / 2:
+            rows.append(
+                CheckedAdvice(change, promised, None, None, None, "it is code to write: tw.remat doesn't do it", None)
+            )
+            continue
         times = [each for each in held.diff(found).changes if each.what == "time" and each.before]
         time = times[0].after / times[0].before - 1 if times else None
         rows.append(CheckedAdvice(change, promised, freed, found.peak_bytes, found.fits, None, time))
