@@ -395,7 +395,9 @@ def _print_reports(reports: Sequence[Report], given: argparse.Namespace, answers
         is_tried = given.check or (given.format == "human" and report.fits is False and is_factory(program))
         if is_tried and report.changes:
             checked = report.check(until_fits=not given.check)
-            answers.text(f"\nMade, and compiled:\n{textwrap.indent(str(checked), '  ')}")
+            are_made = any(row.freed_bytes is not None for row in checked.rows)
+            heading = "Made, and compiled:" if are_made else "Not made for you:"
+            answers.text(f"\n{heading}\n{textwrap.indent(str(checked), '  ')}")
             if len(checked.rows) < len(report.changes):
                 print("help: --check makes and compiles the other changes, too", file=sys.stderr)
     return int(any(report.fits is False for report in reports))
