@@ -101,7 +101,7 @@ const GEFORCE: [(&str, u64); 27] = [
     ("5090", 32),
 ];
 
-/// Whether a text names a data centre's GPU by a name that stands for nothing else: `an H100`, which `P4` or `L4` may.
+/// Whether a text names a data centre's GPU, by one of the longer names, such as `H100`: `P4` or `L4` may stand for others.
 pub(crate) fn is_named(text: &str) -> bool {
     /// The shortest of these names.
     const SHORTEST: usize = 4;

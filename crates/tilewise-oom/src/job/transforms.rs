@@ -15,7 +15,9 @@ pub(super) fn mapped(log: &str) -> Option<String> {
         let (before, behind) = line.split_once("vmap(")?;
         let is_of_jax = before.ends_with("jax.") || !before.ends_with(is_part);
         let name = &behind[..behind.find(|c| !is_part(c)).unwrap_or(behind.len())];
-        let is_whole = behind[name.len()..].starts_with([',', ')']) && !name.is_empty();
+        // A sentence may quote a call with a word of its own in it.
+        let is_quoted = before.trim_end_matches("jax.").ends_with('`');
+        let is_whole = behind[name.len()..].starts_with([',', ')']) && !name.is_empty() && !is_quoted;
         let name = if is_whole { name } else { "f" };
         (is_of_jax && behind.contains(')')).then(|| name.to_owned())
     })
@@ -47,7 +49,15 @@ impl Derivatives {
 pub(super) fn differentiates_a_loop(lower: &str) -> bool {
     const LOOPS: [&str; 5] = ["lax.scan", "fori_loop", "associative_scan", "odeint(", "nn.scan"];
     const GRADIENTS: [&str; 6] = ["grad(", "vjp(", "jacrev(", "backprop", "differentiat", "gradient"];
-    const CHECKPOINTS: [&str; 4] = ["jax.checkpoint", "remat", "ad_checkpoint", "checkpoint_policies"];
+    const CHECKPOINTS: [&str; 7] = [
+        "jax.checkpoint",
+        "filter_checkpoint",
+        "nn.checkpoint",
+        "@checkpoint",
+        "remat",
+        "ad_checkpoint",
+        "checkpoint_policies",
+    ];
     let has = |known: &[&str]| known.iter().any(|sign| lower.contains(sign));
     has(&LOOPS) && has(&GRADIENTS) && !has(&CHECKPOINTS)
 }
@@ -71,6 +81,7 @@ mod tests {
         assert_eq!(mapped("y = jax.vmap(self.render, in_axes=(0,))(rays)").as_deref(), Some("self.render"));
         assert_eq!(mapped("    return jit(vmap(f, in_axes=0))").as_deref(), Some("f"));
         assert_eq!(mapped("y = jax.vmap(jax.grad(loss))(xs)").as_deref(), Some("f"));
+        assert_eq!(mapped("It has `jax.vmap(count)`, not `jax.lax.map(batch_size=8)`.").as_deref(), Some("f"));
         assert_eq!((mapped("y = nn.vmap(Critic)(x)"), mapped("# y = vmap(f)(x)")), (None, None));
         assert_eq!((mapped("op_name=\"vmap(f)\""), mapped("it is a vmap(f)")), (None, None));
     }
@@ -82,6 +93,7 @@ mod tests {
         let code = "xf, _ = jax.lax.scan(body, x, None, length=n)\ng = jax.grad(simulate)(x)";
         assert!(differentiates_a_loop(code));
         assert!(!differentiates_a_loop(&code.replace("(body", "(jax.checkpoint(body)")));
+        assert!(!differentiates_a_loop(&code.replace("xf", "@filter_checkpoint\ndef body(): …\nxf")));
         assert!(!differentiates_a_loop("jax.lax.scan(body, x, None, length=n)"));
         assert!(
             enables_x64("jax.config.update(\"jax_enable_x64\", true)") && enables_x64("jax_enable_x64=1 python a.py")
