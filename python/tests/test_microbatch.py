@@ -87,6 +87,23 @@ def gates_of_one_product(weight, x):
     return jax.value_and_grad(loss)(weight)
 
 
+def weights_made_in_each_step(weight, x):
+    """Weights that a loop's step takes out of a stack, masks, adds up and multiplies, so that their gradients go back."""
+
+    def loss(weight):
+        def step(state, now):
+            at, now = now
+            low, high = weight[at % 2], weight[jnp.array([1, 0])][at % 2]
+            masked = jnp.where(jnp.tri(8, dtype=bool), low[0] @ high[1], 0) + jnp.cumsum(low[1], 0)
+            changed = weight.at[1].multiply(0.5).at[:, 0].set(high).sum((0, 1))
+            return jnp.tanh(state @ masked + now @ changed), None
+
+        end, _ = jax.lax.scan(step, jnp.zeros((x.shape[0], 8)), (jnp.arange(x.shape[1]), x.swapaxes(0, 1)))
+        return (end**2).mean()
+
+    return jax.value_and_grad(loss)(weight)
+
+
 def rounded_in_a_loop(weight, x):
     """Weights in bfloat16, whose gradient each step rounds, behind a checkpoint."""
 
@@ -228,6 +245,7 @@ STEPS = [
     (layers_in_a_loop, (1, 2), (STACK, X, MASK)),
     (steps_of_time, 1, (STACK[0], NORMAL(KEYS[6], (ROWS, 6, 8)))),
     (gates_of_one_product, 1, (STACK[0], NORMAL(KEYS[6], (ROWS, 6, 8)))),
+    (weights_made_in_each_step, 1, (NORMAL(KEYS[6], (2, 2, 8, 8)), NORMAL(KEYS[7], (ROWS, 6, 8)))),
     (spectra, 1, (STACK[0][0], X)),
     (language_model, 1, ({"embedding": NORMAL(KEYS[6], (11, 8)), "queries": STACK[0]}, TOKENS)),
     (convolutions, (1, 2), (NORMAL(KEYS[6], (3, 3, 3, 5)), NORMAL(KEYS[7], (ROWS, 8, 8, 3)), LABELS, KEYS[0])),

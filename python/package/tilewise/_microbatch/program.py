@@ -194,14 +194,13 @@ class Program:
         turns = {share.turn for share in shares if isinstance(share, Partial)}
         if turns != {turn}:
             return None
-        # Outside of loops, an operation that also reads other values waits until all parts are added up.
-        if self.is_within and name in rules.SCALING and sum(sums) == 1 and (sums[0] or name == "mul"):
-            return self._emit(eqn, reads, [Partial(turn)], {})
-        # A loop's step rounds its sums in any case.
+        # Outside of loops, an operation that also reads other values waits until all parts are added up. A loop's step
+        # rounds its sums in any case.
         is_outside = name in rules.LINEAR and all(sums) and _keeps_precision(eqn)
-        if not is_outside and not (self.is_within and name in rules.LINEAR | rules.MOVING):
+        places = rules.linear_in(name, sums) if self.is_within or is_outside else None
+        if places is None:
             return None
-        reads = [at if is_sum else self.counted_once(at) for at, is_sum in zip(reads, sums, strict=True)]
+        reads = [self.counted_once(one) if at in places and not sums[at] else one for at, one in enumerate(reads)]
         return self._emit(eqn, reads, [Partial(turn)] * len(eqn.outvars), {})
 
     def added_up(self, at: int) -> int:

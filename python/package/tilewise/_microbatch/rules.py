@@ -147,16 +147,37 @@ LINEAR = frozenset([
     "transpose",
 ])  # fmt: skip
 """Operations on sums over the batch that may be done on each part's share."""
-MOVING = frozenset(["broadcast_in_dim", "concatenate", "rev", "slice", "split", "stack", "unstack"])
-"""Further ones in a loop's step; outside of loops, sums are added up first, which may be smaller."""
-SCALING = frozenset(["mul", "div"])
-"""Further ones in a loop's step, by a value that all parts share."""
+_MOVING = ["broadcast_in_dim", "concatenate", "cumsum", "pad", "rev", "slice", "split", "stack", "unstack"]
+_TOGETHER = {
+    **dict.fromkeys([*LINEAR, *_MOVING], slice(None)),
+    **dict.fromkeys(["dynamic_slice", "gather"], slice(1)),
+    "dynamic_update_slice": slice(2),
+    **dict.fromkeys(["scatter", "scatter-add"], slice(0, 3, 2)),
+    "select_n": slice(1, None),
+}
+"""The operands in which an operation is linear, all of them together; others are predicates and places."""
+_ALONE = {"conv_general_dilated": 2, "div": 1, "dot_general": 2, "mul": 2, "scatter-mul": 1}
+"""How many of the first operands an operation is linear in, each alone."""
 COSTLY = frozenset([
     "checkpoint", "cond", "conv_general_dilated", "dot_general", "ragged_dot_general", "remat", "scan", "while",
 ])  # fmt: skip
 """Operations that are too costly to do twice."""
 
 Rule = Callable[[Operation], Outcome]
+
+
+def linear_in(name: str, sums: list[bool]) -> range | None:
+    """The operands in which an operation is linear together, if sums over the batch are all among them.
+
+    In a loop's step, it may be done on each part's share; outside of loops, sums are added up first, which may be smaller.
+    """
+    if name in _TOGETHER:
+        places = range(len(sums))[_TOGETHER[name]]
+    elif sum(sums) == 1 and sums.index(True) < _ALONE.get(name, 0):
+        places = range(sums.index(True), sums.index(True) + 1)
+    else:
+        return None
+    return places if all(at in places for at, is_sum in enumerate(sums) if is_sum) else None
 
 
 def elementwise(op: Operation) -> Outcome:
