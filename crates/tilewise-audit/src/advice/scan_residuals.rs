@@ -20,6 +20,8 @@ pub(crate) struct ScanResiduals {
     all: Vec<Stack>,
     /// Bytes of the loop's carry.
     carry_bytes: u64,
+    /// Bytes of the arrays of it that no stack has.
+    unstacked_bytes: u64,
     /// Whether the loop's carry is stacked, too, by its bounds.
     pub(crate) is_carry_stacked: bool,
     /// Whether it is stacked in its own type, so that the compiler's layout of its stacks is known.
@@ -75,6 +77,7 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
             let (Some(bounds), Some(array)) = (bounds, shape.as_array()) else { continue };
             let element_type = array.element_type();
             let bytes = self.bytes.get(&position).copied().unwrap_or_default();
+            let mut carried_bytes = 0;
             match bounds.split_first() {
                 Some((first, slice)) if *first == trips && !slice.is_empty() => stacks.push(Stack {
                     position,
@@ -85,16 +88,19 @@ impl<'p, 'm> LoopArrays<'p, 'm> {
                     is_carried: false,
                     is_of_its_type: false,
                 }),
-                _ => carry_bytes = carry_bytes.saturating_add(bytes),
+                _ => carried_bytes = bytes,
             }
+            carry_bytes = carry_bytes.saturating_add(carried_bytes);
             // A seeming stack may be a batch of as many samples as there are trips.
-            carry.push((without_ones(&bounds), element_type));
+            // Counters take next to nothing.
+            let told = if bounds.is_empty() { 0 } else { carried_bytes };
+            carry.push((without_ones(&bounds), element_type, told));
         }
         stacks.sort_by_key(|stack| (Reverse(stack.is_in_default_memory), Reverse(stack.bytes)));
-        let is_carry_stacked = find_carried(&mut stacks, carry);
+        let (is_carry_stacked, unstacked_bytes) = find_carried(&mut stacks, carry);
         let is_of_its_type = stacks.iter().all(|stack| !stack.is_carried || stack.is_of_its_type);
         let is_carry_of_its_type = is_carry_stacked && is_of_its_type;
-        Some(ScanResiduals { all: stacks, carry_bytes, is_carry_stacked, is_carry_of_its_type })
+        Some(ScanResiduals { all: stacks, carry_bytes, unstacked_bytes, is_carry_stacked, is_carry_of_its_type })
     }
 
     /// The arrays of the default memory that are or copy stacks.
@@ -131,9 +137,10 @@ impl ScanResiduals {
         self.carry_bytes
     }
 
-    /// Bytes of the carry of all steps, 0 if it is stacked already; its stacks' layouts are the compiler's choice.
+    /// Bytes of the carry of all steps, but of arrays that are stacked already; its stacks' layouts are the compiler's choice.
     pub(crate) fn new_stacks(&self, trips: u64) -> u64 {
-        if self.is_carry_stacked { 0 } else { self.carry_bytes.saturating_mul(trips) }
+        let of_a_step = if self.is_carry_stacked { self.unstacked_bytes } else { self.carry_bytes };
+        of_a_step.saturating_mul(trips)
     }
 
     /// The equal segments of a loop of this number of trips that leave the fewest bytes, if they free more than twice
@@ -168,19 +175,19 @@ impl ScanResiduals {
 }
 
 /// Marks a stack for each array of the carry: of its element type, or else of another, in which the gradient reads it.
-/// Returns whether the carry is stacked; if none is found, the first stack stands for it.
-fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) -> bool {
-    // Number of arrays in the carry, by bounds and element type.
-    let mut left: HashMap<Vec<u64>, HashMap<ElementType, usize>> = HashMap::default();
-    for (bounds, element_type) in carry {
-        *left.entry(bounds).or_default().entry(element_type).or_default() += 1;
+/// Returns whether any of the carry is stacked, and the bytes of its other arrays; if none is, the first stack stands for it.
+fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType, u64)>) -> (bool, u64) {
+    // Arrays of the carry by bounds: their types and bytes.
+    let mut left: HashMap<Vec<u64>, Vec<(ElementType, u64)>> = HashMap::default();
+    for (bounds, element_type, bytes) in carry {
+        left.entry(bounds).or_default().push((element_type, bytes));
     }
     for needs_its_type in [true, false] {
         for stack in stacks.iter_mut().filter(|stack| !stack.is_carried) {
-            let Some(types) = left.get_mut(&stack.slice) else { continue };
+            let Some(arrays) = left.get_mut(&stack.slice) else { continue };
             let is_it = |of: &ElementType| *of == stack.element_type || !needs_its_type;
-            if let Some((_, count)) = types.iter_mut().find(|(of, count)| is_it(of) && **count > 0) {
-                *count -= 1;
+            if let Some(at) = arrays.iter().position(|(of, _)| is_it(of)) {
+                arrays.swap_remove(at);
                 (stack.is_carried, stack.is_of_its_type) = (true, needs_its_type);
             }
         }
@@ -190,7 +197,7 @@ fn find_carried(stacks: &mut [Stack], carry: Vec<(Vec<u64>, ElementType)>) -> bo
     if !is_found && let Some(first) = stacks.first_mut() {
         first.is_carried = true;
     }
-    is_found
+    (is_found, left.into_values().flatten().map(|(_, bytes)| bytes).fold(0, u64::saturating_add))
 }
 
 pub(crate) fn without_ones(bounds: &[u64]) -> Vec<u64> {

@@ -196,13 +196,15 @@ fn by_loop<'m>(
         let carried = (largest.buffer, carried.saturating_add(largest.bytes / segments.count));
         return Some((finding, proposal.at_most(of_segment.chain([carried]))));
     }
-    (!recomputed.is_empty()).then(|| {
+    let new_stacks = stacks.new_stacks(trips);
+    let holder = recomputed.iter().max_by_key(|array| array.bytes).filter(|_| new_stacks < freed);
+    holder.map(|holder| {
         let proposal = Proposal::new(Finding::KeptByLoop(finding.clone()), Target::Loop, about);
         let proposal = if stacks.is_carry_of_its_type { proposal } else { proposal.bound() };
-        let new_stacks = stacks.new_stacks(trips).saturating_add(until_backward);
-        let carried = (largest.buffer, of_a_step(largest).saturating_add(new_stacks));
+        let new_stacks = new_stacks.saturating_add(until_backward);
+        let carried = (holder.buffer, of_a_step(holder).saturating_add(new_stacks));
         let of_steps = recomputed.iter().map(|array| (array.buffer, of_a_step(array)));
-        let new = (!stacks.is_carry_stacked || until_backward > 0).then_some(carried);
+        let new = (new_stacks > 0).then_some(carried);
         (finding, proposal.at_most(of_steps.chain(new)))
     })
 }
