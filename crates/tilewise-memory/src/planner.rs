@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use foldhash::HashSet;
 use tilewise::{Shape, ShapeKind};
 use tilewise_hlo::{
     Computation, Module, Opcode,
@@ -11,7 +12,7 @@ use tilewise_hlo::{
 use crate::{
     AssignedValue, Error, ErrorKind, LiveBuffer, MemoryPlan, Packing, Peak, PlanOptions, Role, SpacePlan,
     assign::{Allocation, Assignment, Interface, Part},
-    buffers::Buffers,
+    buffers::{BufferId, Buffers},
     compiler::{self, Compiler},
     heap::Heap,
     plan::total_bytes,
@@ -58,6 +59,20 @@ pub struct Planner {
     buffers: Arc<Buffers>,
     /// Constants and values of reducers and the like.
     functions: Functions,
+    /// Buffers of results that lie in donated arguments, beyond those of the text.
+    donated: HashSet<usize>,
+}
+
+/// An array of a program's result.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ResultArray {
+    /// The path to it within the result's tuples.
+    pub index: Vec<usize>,
+    /// Its shape; `None` if it is neither an array nor another leaf that has one.
+    pub shape: Option<Shape>,
+    /// The number of its [buffer](AssignedValue::buffer).
+    pub buffer: usize,
 }
 
 /// The layout of the temporaries of a memory space.
@@ -134,7 +149,7 @@ impl Planner {
         compiler.settle_spaces(&flow, &buffers, &mut storages);
         let functions = Functions::new(flow.module(), &*compiler)?;
         let (timeline, buffers) = (Arc::new(timeline), Arc::new(buffers));
-        Ok(Self { options, compiler, flow, storages, timeline, buffers, functions })
+        Ok(Self { options, compiler, flow, storages, timeline, buffers, functions, donated: HashSet::default() })
     }
 
     /// The plan of the module as it is.
@@ -188,6 +203,49 @@ impl Planner {
         self.resized(bytes).total(packing).ok_or_else(|| ErrorKind::Overflow.into())
     }
 
+    /// The arrays of the program's result, in the order of its shape.
+    pub fn results(&self) -> impl Iterator<Item = ResultArray> {
+        let root = self.flow.entry().map(|entry| self.flow[entry].root);
+        let positions = root.into_iter().flat_map(|root| self.flow.positions(root));
+        positions.filter(|position| !self.flow.is_tuple(*position)).filter_map(|position| {
+            let buffer = self.buffers.at(&self.flow, position)?.index();
+            Some(ResultArray { index: self.flow.shape_index(position), shape: self.flow.shape(position), buffer })
+        })
+    }
+
+    /// A planner of the program with results in donated arguments, by the numbers of their buffers. Temporaries that lay in
+    /// these results' memory need memory of their own, since an argument's is taken until it is replaced.
+    ///
+    /// ```
+    /// use tilewise::tpu::Generation;
+    /// use tilewise_hlo::Module;
+    /// use tilewise_memory::{Packing, PlanOptions, Planner};
+    ///
+    /// let module = Module::parse("\
+    /// HloModule m, is_scheduled=true
+    ///
+    /// ENTRY %main (x: f32[1024,1024]) -> f32[1024,1024] {
+    ///   %x = f32[1024,1024]{1,0:T(8,128)} parameter(0)
+    ///   %a = f32[1024,1024]{1,0:T(8,128)} negate(%x)
+    ///   %b = f32[1024,1024]{1,0:T(8,128)} dot(%a, %a)
+    ///   ROOT %c = f32[1024,1024]{1,0:T(8,128)} dot(%b, %b)
+    /// }
+    /// ")?;
+    /// let planner = Planner::new(&module, PlanOptions::new(Generation::V5e).with_packing(Packing::BestFit))?;
+    /// let plan = planner.plan()?;
+    /// let donating = planner.donating(planner.results().map(|result| result.buffer)).plan()?;
+    /// // `a` lay in the result's memory, before the result was made.
+    /// assert_eq!((plan.output_bytes, plan.temporary_bytes()), (4 << 20, 4 << 20));
+    /// assert_eq!((donating.output_bytes, donating.temporary_bytes()), (0, 8 << 20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn donating(&self, results: impl IntoIterator<Item = usize>) -> Self {
+        let mut donating = self.clone();
+        donating.donated.extend(results);
+        donating
+    }
+
     fn resized(&self, bytes: impl Fn(usize, u64) -> Option<u64>) -> Self {
         let mut resized = self.clone();
         for id in self.storages.ids().filter(|id| !self.flow.is_tuple(*id)) {
@@ -200,7 +258,7 @@ impl Planner {
     }
 
     fn assignment(&self, packing: Packing) -> Assignment {
-        Assignment::new(&self.flow, &*self.compiler, &self.storages, &self.buffers, |assigner| {
+        Assignment::new(&self.flow, &*self.compiler, &self.storages, &self.buffers, &self.donated, |assigner| {
             self.compiler.assign(assigner, packing);
         })
     }
@@ -283,7 +341,8 @@ impl Planner {
         let assigned: Vec<AssignedValue> =
             values.iter().filter_map(|value| self.assigned(assignment, &layout, *value)).collect();
         let mut resident: BTreeMap<usize, LiveBuffer> = BTreeMap::new();
-        for (at, value) in assigned.iter().enumerate().filter(|(_, value)| value.role.is_resident()) {
+        let is_own = |value: &AssignedValue| !assignment.lies_in_argument[BufferId::new(value.buffer)];
+        for (at, value) in assigned.iter().enumerate().filter(|(_, value)| value.role.is_resident() && is_own(value)) {
             let buffer = resident.entry(value.buffer).or_insert(LiveBuffer { value: at, bytes: 0 });
             buffer.bytes = buffer.bytes.max(value.bytes);
         }

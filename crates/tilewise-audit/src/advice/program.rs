@@ -6,13 +6,16 @@ use crate::{
     program::{PlannedProgram, has_gradient, is_name, name, own_loops, root, traced},
 };
 use foldhash::{HashMap, HashSet};
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 use tilewise::{ElementType, Layout, Shape, tpu};
 use tilewise_hlo::{
     Instruction, Module, Opcode,
     dataflow::{Dataflow, OpId, Position},
 };
-use tilewise_memory::{Machine, MemoryPlan, Planner, Role};
+use tilewise_memory::{Machine, MemoryPlan, Planner, ResultArray, Role};
 
 /// An array in the device's default memory.
 #[derive(Clone, Debug)]
@@ -63,8 +66,8 @@ pub(crate) struct BufferChanges {
     pub(crate) at_most: BTreeMap<usize, u64>,
     /// Exact sizes in bytes, less or more than now, by the buffer's number.
     pub(crate) exactly: BTreeMap<usize, u64>,
-    /// Bytes of results that then lie in arguments' memory.
-    pub(crate) donated_bytes: u64,
+    /// The buffers of results that then lie in arguments' memory.
+    pub(crate) donated: BTreeSet<usize>,
 }
 
 impl BufferChanges {
@@ -235,8 +238,9 @@ impl<'m> ProgramModel<'m> {
         if let Some(total) = self.totals.borrow().get(&all) {
             return *total;
         }
-        let total = self.planner.total_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes));
-        let total = total.unwrap_or(self.total_bytes).saturating_sub(all.donated_bytes);
+        let planner = self.planner.donating(all.donated.iter().copied());
+        let total = planner.total_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes));
+        let total = total.unwrap_or(self.total_bytes);
         self.totals.borrow_mut().insert(all, total);
         total
     }
@@ -244,6 +248,11 @@ impl<'m> ProgramModel<'m> {
     /// Bytes that all these changes free.
     pub(crate) fn freed_with<'a>(&self, changes: impl IntoIterator<Item = &'a BufferChanges>) -> u64 {
         self.total_bytes.saturating_sub(self.total_with(changes))
+    }
+
+    /// The arrays of the program's result, in the order of its shape.
+    pub(crate) fn result_arrays(&self) -> impl Iterator<Item = ResultArray> {
+        self.planner.results()
     }
 
     /// Changes without those of arguments' halves: the compiler takes an argument apart as a whole, before what reads it in parts.
@@ -259,7 +268,8 @@ impl<'m> ProgramModel<'m> {
     /// The program's plan with these buffer sizes.
     pub(crate) fn plan_with(&self, all: BufferChanges) -> Option<MemoryPlan> {
         let all = self.possible(all);
-        self.planner.plan_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes)).ok()
+        let planner = self.planner.donating(all.donated.iter().copied());
+        planner.plan_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes)).ok()
     }
 
     /// An array as a recommendation shows it.
@@ -363,7 +373,7 @@ fn together<'a>(changes: impl IntoIterator<Item = &'a BufferChanges>) -> BufferC
             *least = (*least).min(*bytes);
         }
         all.exactly.extend(&change.exactly);
-        all.donated_bytes = all.donated_bytes.saturating_add(change.donated_bytes);
+        all.donated.extend(&change.donated);
     }
     all
 }

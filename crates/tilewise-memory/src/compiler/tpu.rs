@@ -184,7 +184,13 @@ impl Compiler for Tpu {
     }
 
     /// Sums positions, each counted.
-    fn interface(&self, flow: &Dataflow, storages: &Storages, buffers: &Buffers, _: &Assignment) -> Option<Interface> {
+    fn interface(
+        &self,
+        flow: &Dataflow,
+        storages: &Storages,
+        buffers: &Buffers,
+        assignment: &Assignment,
+    ) -> Option<Interface> {
         let entry = &flow[flow.entry()?];
         let sum = |positions: &mut dyn Iterator<Item = Position>, is_host: bool| {
             let storages = positions.map(|position| storages[position]);
@@ -192,7 +198,10 @@ impl Compiler for Tpu {
             here.map(|storage| storage.bytes).try_fold(0, u64::checked_add)
         };
         let arguments = |is_host| sum(&mut entry.parameters.iter().flat_map(|op| flow.positions(*op)), is_host);
-        let outputs = |is_host| sum(&mut flow.positions(entry.root), is_host);
+        let lies_in_argument =
+            |position: &Position| buffers.at(flow, *position).is_some_and(|buffer| assignment.lies_in_argument[buffer]);
+        let own = || flow.positions(entry.root).filter(|position| !lies_in_argument(position));
+        let outputs = |is_host| sum(&mut own(), is_host);
         let aliases = |is_host| sum(&mut buffers.donated.iter().copied(), is_host);
         Some(Interface {
             arguments: [arguments(false)?, arguments(true)?],

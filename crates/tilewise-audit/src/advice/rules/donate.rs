@@ -13,7 +13,7 @@ use crate::{
 };
 use foldhash::{HashMap, HashSet};
 use std::{cmp::Reverse, collections::BTreeSet};
-use tilewise::{Shape, tpu::allocated_bytes};
+use tilewise::Shape;
 use tilewise_hlo::{InputOutputAlias, Instruction};
 
 pub(crate) struct ReturnedState;
@@ -40,7 +40,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let (program, largest) = (evidence.program()?, *largest?);
     let roots: BTreeSet<String> =
         updated.iter().filter_map(|argument| Some(root_of(&argument.live()?.instruction))).collect();
-    let donated_bytes = donated_bytes(program, &aliases.unwrap_or_default(), &roots);
+    let donated = results_in_arguments(program, &aliases.unwrap_or_default(), &roots);
     // An argument without a name in Python is donated by its number there.
     let finding = if roots.iter().any(|root| is_of_instruction(root)) {
         UndonatedState { roots: Vec::new(), donated: Vec::new(), jit: None }
@@ -53,7 +53,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         UndonatedState { roots: roots.into_iter().collect(), donated, jit: Some(jit) }
     };
     Some(Proposal {
-        buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
+        buffers: BufferChanges { donated, ..BufferChanges::default() },
         ..Proposal::new(Finding::UndonatedState(finding), Target::Argument, largest.advised(evidence)).bound()
     })
 }
@@ -110,9 +110,13 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
     (saved > 0).then(|| Proposal { estimate: Some(saved), ..Proposal::new(finding, Target::Argument, about).bound() })
 }
 
-/// Bytes of results that reuse arguments' memory once these parameters of the Python function are donated: JAX donates
-/// all arrays of a parameter, and finds each a result of its shape.
-fn donated_bytes(program: &ProgramModel<'_>, aliases: &[InputOutputAlias], roots: &BTreeSet<String>) -> u64 {
+/// The buffers of results that reuse arguments' memory once these parameters of the Python function are donated: JAX
+/// donates all arrays of a parameter, and finds each a result of its shape.
+fn results_in_arguments(
+    program: &ProgramModel<'_>,
+    aliases: &[InputOutputAlias],
+    roots: &BTreeSet<String>,
+) -> BTreeSet<usize> {
     let taken: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
     let mut shapes: HashMap<Shape, usize> = HashMap::default();
     for argument in program.parameters().iter().filter(|argument| roots.contains(&root_of(argument))) {
@@ -122,13 +126,12 @@ fn donated_bytes(program: &ProgramModel<'_>, aliases: &[InputOutputAlias], roots
         }
     }
     let lies_in_one: HashSet<&[usize]> = aliases.iter().map(|alias| &*alias.output_index).collect();
-    let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok());
-    let free = result.iter().flat_map(Shape::leaves).filter(|(index, _)| !lies_in_one.contains(&**index));
-    let matched = free.filter(|(_, leaf)| {
-        let left = shapes.get_mut(leaf).filter(|left| **left > 0);
+    let free = program.result_arrays().filter(|result| !lies_in_one.contains(&*result.index));
+    let matched = free.filter(|result| {
+        let left = result.shape.as_ref().and_then(|shape| shapes.get_mut(shape)).filter(|left| **left > 0);
         left.map(|left| *left -= 1).is_some()
     });
-    matched.filter_map(|(_, leaf)| allocated_bytes(leaf.as_array()?).ok()).fold(0, u64::saturating_add)
+    matched.map(|result| result.buffer).collect()
 }
 
 /// The parameter of the Python function that an argument is part of.
