@@ -312,13 +312,22 @@ impl<'f> Facts<'f> {
         argument.is_input && !is_of_weight && (self.is_softmax(all) || !all.iter().any(is_width))
     }
 
-    /// Whether a softmax goes over axes: exponentials have them, and a maximum and a sum of each row reduce them.
+    /// Whether a softmax goes over axes: exponentials have them, and a maximum and a sum of each row reduce them, and
+    /// no others.
     fn is_softmax(&self, all: &[AxisId]) -> bool {
+        let is_of_these = |at: &Instruction<'_>| {
+            let (operand, dimensions) = (at.operands().next().and_then(|of| of.instruction()), at.dimensions());
+            operand.zip(dimensions).is_none_or(|(operand, dimensions)| {
+                let mut reduced = dimensions.iter().flat_map(|at| self.axes.of_dimension(&operand, 0, *at));
+                reduced.all(|axis| all.contains(axis))
+            })
+        };
         let ends = |kind: FactorKind| {
             all.iter().all(|axis| {
                 let events = self.axes.events(*axis).iter().filter(|event| event.kind == EventKind::Ends(kind));
                 let mut reduces = events.filter_map(|event| self.flow.module().instruction(event.instruction));
-                reduces.any(|at| reduces_rows(&at) && (kind == FactorKind::Sum || takes_maximum(&at)))
+                reduces
+                    .any(|at| reduces_rows(&at) && (kind == FactorKind::Sum || takes_maximum(&at)) && is_of_these(&at))
             })
         };
         all.iter().all(|axis| self.of_exponentials.contains(axis)) && ends(FactorKind::Reduce) && ends(FactorKind::Sum)
@@ -445,6 +454,14 @@ ENTRY main {
         // Without a gradient, a softmax may choose among anything.
         let inference = MODEL.replace("transpose(jvp())", "f");
         assert_eq!(named(&inference, "logits")[2].1, AxisName::Dimension("params['table']['w']".into(), 0));
+        // A maximum over further axes scales values, and isn't a softmax's.
+        let scaled = MODEL
+            .replace(
+                "most = f32[16,1024] reduce(logits, zero), dimensions={2}",
+                "most = f32[16] reduce(logits, zero), dimensions={1,2}",
+            )
+            .replace("(f32[16,1024], f32[16,1024], f32[16384,5000]", "(f32[16], f32[16,1024], f32[16384,5000]");
+        assert_eq!(named(&scaled, "logits")[2].1, AxisName::Dimension("params['table']['w']".into(), 0));
         // An axis that is sorted along isn't a batch of samples.
         let sorted = MODEL.replace(
             "  rows = ",
