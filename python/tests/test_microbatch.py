@@ -88,7 +88,7 @@ def gates_of_one_product(weight, x):
 
 
 def weights_made_in_each_step(weight, x):
-    """Weights that a loop's step takes out of a stack, masks, adds up and multiplies, so that their gradients go back."""
+    """Weights that a loop's step takes out of a stack, masks, adds up and multiplies; their gradients go back so."""
 
     def loss(weight):
         def step(state, now):

@@ -17,6 +17,19 @@ pub struct InputOutputAlias {
     pub kind: AliasKind,
 }
 
+impl InputOutputAlias {
+    /// The alias of an output that may live in the whole of a parameter, as JAX writes it of a donated array.
+    ///
+    /// ```
+    /// let alias = tilewise_hlo::InputOutputAlias::of_parameter(vec![1], 0);
+    /// assert_eq!((alias.output_index, alias.parameter_index), (vec![1], vec![]));
+    /// ```
+    #[must_use]
+    pub fn of_parameter(output_index: Vec<usize>, parameter_number: usize) -> Self {
+        Self { output_index, parameter_number, parameter_index: Vec::new(), kind: AliasKind::May }
+    }
+}
+
 /// Whether an alias may or must be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AliasKind {

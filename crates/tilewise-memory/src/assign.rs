@@ -7,7 +7,6 @@ use std::{
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
 
-use foldhash::HashSet;
 use tilewise_hlo::{
     Opcode,
     dataflow::{Dataflow, OpId, Table, ValueId},
@@ -59,8 +58,6 @@ impl Role {
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) roles: Table<Buffer, Role>,
-    /// Whether a buffer is of a result that is taken to lie in a donated argument, which nothing else shares.
-    pub(crate) lies_in_argument: Table<Buffer, bool>,
     /// The allocations outside the heaps, in the order in which they are made.
     pub(crate) allocations: Vec<Allocation>,
     /// The buffers of the heaps, by memory space.
@@ -73,10 +70,9 @@ impl Assignment {
         rules: &dyn Rules,
         storages: &Storages,
         buffers: &Buffers,
-        donated: &HashSet<usize>,
         assign: impl FnOnce(&mut Assigner<'_>),
     ) -> Self {
-        let mut assigner = Assigner::new(flow, rules, storages, buffers, donated);
+        let mut assigner = Assigner::new(flow, rules, storages, buffers);
         assign(&mut assigner);
         assigner.finish()
     }
@@ -162,7 +158,6 @@ pub(crate) struct Assigner<'f> {
     storages: &'f Storages,
     buffers: &'f Buffers,
     is_output: Table<Buffer, bool>,
-    lies_in_argument: Table<Buffer, bool>,
     roles: Table<Buffer, Role>,
     traits: Table<Buffer, Traits<'f>>,
     drafts: Vec<Draft<'f>>,
@@ -172,13 +167,7 @@ pub(crate) struct Assigner<'f> {
 }
 
 impl<'f> Assigner<'f> {
-    fn new(
-        flow: &'f Dataflow,
-        rules: &'f dyn Rules,
-        storages: &'f Storages,
-        buffers: &'f Buffers,
-        donated: &HashSet<usize>,
-    ) -> Self {
+    fn new(flow: &'f Dataflow, rules: &'f dyn Rules, storages: &'f Storages, buffers: &'f Buffers) -> Self {
         let mut is_output = Table::filled(buffers.members.len(), false);
         let results = flow.entry().map(|entry| flow.positions(flow[entry].root));
         for position in results.into_iter().flatten() {
@@ -191,7 +180,6 @@ impl<'f> Assigner<'f> {
             rules,
             storages,
             buffers,
-            lies_in_argument: Table::new(),
             roles: Table::new(),
             traits: Table::new(),
             drafts: Vec::new(),
@@ -201,9 +189,7 @@ impl<'f> Assigner<'f> {
         };
         for buffer in buffers.members.ids() {
             let (role, traits) = (this.role(buffer), this.traits_of(buffer));
-            let lies_in_argument = role == Role::Output && donated.contains(&buffer.index());
-            this.lies_in_argument.push(lies_in_argument);
-            this.roles.push(if lies_in_argument { Role::Argument } else { role });
+            this.roles.push(role);
             this.traits.push(traits);
         }
         this
@@ -230,7 +216,7 @@ impl<'f> Assigner<'f> {
             }
         }
         let allocations = self.drafts.into_iter().map(|draft| draft.allocation).collect();
-        Assignment { roles: self.roles, lies_in_argument: self.lies_in_argument, allocations, packed: self.packed }
+        Assignment { roles: self.roles, allocations, packed: self.packed }
     }
 
     fn members(&self, buffer: BufferId) -> &'f [ValueId] {
@@ -364,8 +350,7 @@ impl<'f> Assigner<'f> {
     /// Assigns buffers, the largest first.
     pub(crate) fn assign_by_size(&mut self) {
         let places = self.rules.places(self.flow);
-        let own = self.buffers.members.ids().filter(|buffer| !self.lies_in_argument[*buffer]);
-        let mut listed: Vec<BufferId> = own.collect();
+        let mut listed: Vec<BufferId> = self.buffers.members.ids().collect();
         listed.sort_by_cached_key(|buffer| {
             let place = self.members(*buffer).iter().map(|value| places[self.op(*value)]).min();
             let is_inner = !self.is_output[*buffer] && self.roles[*buffer] != Role::Argument;

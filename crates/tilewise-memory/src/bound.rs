@@ -48,7 +48,7 @@ pub fn unshared_bytes(flow: &Dataflow, machine: Machine) -> Result<u64, Error> {
         Ok::<(), Error>(())
     };
     // A result in a donated argument is counted as the argument.
-    let given: HashSet<_> = donations(flow)?.into_iter().map(|(_, result)| result).collect();
+    let given: HashSet<_> = donations(flow, &[])?.into_iter().map(|(_, result)| result).collect();
     let arguments = flow[entry].parameters.iter().flat_map(|op| flow.positions(*op));
     let results = flow.positions(flow[entry].root).filter(|position| !given.contains(position));
     for position in arguments.chain(results).filter(|position| storages[*position].memory_space != HOST) {

@@ -3,7 +3,7 @@
 use foldhash::HashSet;
 
 use tilewise_hlo::{
-    CallRole, Opcode,
+    CallRole, InputOutputAlias, Opcode,
     dataflow::{Dataflow, Id, Op, OpId, Position, Table, Value, ValueId},
 };
 
@@ -41,10 +41,18 @@ pub(crate) struct Buffers {
     last_seen: Table<Value, (usize, Position)>,
     /// The positions of donated arguments.
     pub(crate) donated: HashSet<Position>,
+    /// Those that the text doesn't donate: it doesn't say either what may take their place.
+    pub(crate) donated_beside: HashSet<Position>,
 }
 
 impl Buffers {
-    pub(crate) fn new(flow: &Dataflow, timeline: &Timeline, ranks: Table<Value, u32>) -> Result<Self, Error> {
+    /// The buffers of a module with these aliases of results and arguments beside its own.
+    pub(crate) fn new(
+        flow: &Dataflow,
+        timeline: &Timeline,
+        ranks: Table<Value, u32>,
+        aliases: &[InputOutputAlias],
+    ) -> Result<Self, Error> {
         let mut union = Union::new(flow);
         let in_place = InPlace::new(flow)?;
         for &op in &timeline.order {
@@ -54,7 +62,9 @@ impl Buffers {
             union.join_callees(op);
         }
         let mut donated = HashSet::default();
-        for (parameter, output) in donations(flow)? {
+        let given = flow.module().input_output_aliases()?;
+        let further = donations(flow, aliases)?;
+        for (parameter, output) in donations(flow, &given)?.into_iter().chain(further.iter().copied()) {
             donated.insert(parameter);
             union.join(output, parameter);
         }
@@ -65,6 +75,7 @@ impl Buffers {
             last_seen: flow.values().iter().map(|(_, definition)| (0, *definition)).collect::<Vec<_>>().into(),
             ranks,
             donated,
+            donated_beside: further.into_iter().map(|(parameter, _)| parameter).collect(),
         };
         let mut of_root: Table<Value, Option<BufferId>> = Table::filled(flow.values().len(), None);
         let mut values: Vec<ValueId> = flow.values().ids().collect();
@@ -163,11 +174,10 @@ impl Buffers {
 }
 
 /// Positions of donated arguments, each with the result that takes it over (`input_output_alias`).
-pub(crate) fn donations(flow: &Dataflow) -> Result<Vec<(Position, Position)>, Error> {
+pub(crate) fn donations(flow: &Dataflow, aliases: &[InputOutputAlias]) -> Result<Vec<(Position, Position)>, Error> {
     let entry = flow.entry().ok_or(ErrorKind::NoEntry)?;
     let parameters = &flow[entry].parameters;
-    let aliases = flow.module().input_output_aliases()?;
-    let pairs = aliases.into_iter().filter_map(|alias| {
+    let pairs = aliases.iter().filter_map(|alias| {
         let parameter = parameters.binary_search_by_key(&alias.parameter_number, |op| flow[*op].number).ok()?;
         let parameter = flow.at(flow[parameters[parameter]].position, &alias.parameter_index)?;
         Some((parameter, flow.at(flow.result(entry), &alias.output_index)?))

@@ -42,4 +42,4 @@ pub use error::{Error, ErrorKind};
 pub use machine::{GpuModel, Machine, UnknownMachine};
 pub use packing::Packing;
 pub use plan::{AssignedValue, LiveBuffer, MemoryPlan, Peak, PlanOptions, SpacePlan};
-pub use planner::{Planner, ResultArray};
+pub use planner::Planner;

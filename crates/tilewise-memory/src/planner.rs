@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use foldhash::HashSet;
 use tilewise::{Shape, ShapeKind};
 use tilewise_hlo::{
-    Computation, Module, Opcode,
+    Computation, InputOutputAlias, Module, Opcode,
     dataflow::{Dataflow, Table, Value, ValueId},
 };
 
@@ -57,22 +56,10 @@ pub struct Planner {
     storages: Storages,
     timeline: Arc<Timeline>,
     buffers: Arc<Buffers>,
+    /// The buffers by whose numbers callers know values: without arguments that are donated beside the text's.
+    numbered: Arc<Buffers>,
     /// Constants and values of reducers and the like.
     functions: Functions,
-    /// Buffers of results that lie in donated arguments, beyond those of the text.
-    donated: HashSet<usize>,
-}
-
-/// An array of a program's result.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ResultArray {
-    /// The path to it within the result's tuples.
-    pub index: Vec<usize>,
-    /// Its shape; `None` if it is neither an array nor another leaf that has one.
-    pub shape: Option<Shape>,
-    /// The number of its [buffer](AssignedValue::buffer).
-    pub buffer: usize,
 }
 
 /// The layout of the temporaries of a memory space.
@@ -145,11 +132,12 @@ impl Planner {
         let compiler = compiler::of(options.machine, &flow);
         let mut storages = storages(&flow, &*compiler)?;
         let timeline = Timeline::new(&flow);
-        let buffers = Buffers::new(&flow, &timeline, compiler.ranks(&flow))?;
+        let buffers = Buffers::new(&flow, &timeline, compiler.ranks(&flow), &[])?;
         compiler.settle_spaces(&flow, &buffers, &mut storages);
         let functions = Functions::new(flow.module(), &*compiler)?;
         let (timeline, buffers) = (Arc::new(timeline), Arc::new(buffers));
-        Ok(Self { options, compiler, flow, storages, timeline, buffers, functions, donated: HashSet::default() })
+        let numbered = buffers.clone();
+        Ok(Self { options, compiler, flow, storages, timeline, buffers, numbered, functions })
     }
 
     /// The plan of the module as it is.
@@ -203,53 +191,51 @@ impl Planner {
         self.resized(bytes).total(packing).ok_or_else(|| ErrorKind::Overflow.into())
     }
 
-    /// The arrays of the program's result, in the order of its shape.
-    pub fn results(&self) -> impl Iterator<Item = ResultArray> {
-        let root = self.flow.entry().map(|entry| self.flow[entry].root);
-        let positions = root.into_iter().flat_map(|root| self.flow.positions(root));
-        positions.filter(|position| !self.flow.is_tuple(*position)).filter_map(|position| {
-            let buffer = self.buffers.at(&self.flow, position)?.index();
-            Some(ResultArray { index: self.flow.shape_index(position), shape: self.flow.shape(position), buffer })
-        })
-    }
-
-    /// A planner of the program with results in donated arguments, by the numbers of their buffers. Temporaries that lay in
-    /// these results' memory need memory of their own, since an argument's is taken until it is replaced.
+    /// A planner of the program with further results in donated arguments. Values keep the numbers of their buffers.
+    ///
+    /// Temporaries that lay in such a result's memory before it was made need memory of their own while the argument is
+    /// read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
     ///
     /// ```
     /// use tilewise::tpu::Generation;
     /// use tilewise_hlo::Module;
     /// use tilewise_memory::{Packing, PlanOptions, Planner};
     ///
-    /// let module = Module::parse("\
+    /// let text = "\
     /// HloModule m, is_scheduled=true
     ///
     /// ENTRY %main (x: f32[1024,1024]) -> f32[1024,1024] {
     ///   %x = f32[1024,1024]{1,0:T(8,128)} parameter(0)
     ///   %a = f32[1024,1024]{1,0:T(8,128)} negate(%x)
     ///   %b = f32[1024,1024]{1,0:T(8,128)} dot(%a, %a)
-    ///   ROOT %c = f32[1024,1024]{1,0:T(8,128)} dot(%b, %b)
+    ///   ROOT %c = f32[1024,1024]{1,0:T(8,128)} dot(%b, %x)
     /// }
-    /// ")?;
-    /// let planner = Planner::new(&module, PlanOptions::new(Generation::V5e).with_packing(Packing::BestFit))?;
+    /// ";
+    /// let options = PlanOptions::new(Generation::V5e).with_packing(Packing::BestFit);
+    /// let planner = Planner::new(&Module::parse(text)?, options)?;
     /// let plan = planner.plan()?;
-    /// let donating = planner.donating(planner.results().map(|result| result.buffer)).plan()?;
-    /// // `a` lay in the result's memory, before the result was made.
-    /// assert_eq!((plan.output_bytes, plan.temporary_bytes()), (4 << 20, 4 << 20));
-    /// assert_eq!((donating.output_bytes, donating.temporary_bytes()), (0, 8 << 20));
+    /// // `a` lies in the result's memory, and `b` in its own.
+    /// assert_eq!((plan.total_bytes(), plan.temporary_bytes()), (12 << 20, 4 << 20));
+    ///
+    /// let donated = text.replace("is_scheduled=true", "input_output_alias={ {}: (0, {}) }, is_scheduled=true");
+    /// let aliases = Module::parse(&donated)?.input_output_aliases()?;
+    /// let donating = planner.donating(&aliases)?.plan()?;
+    /// assert_eq!((donating.total_bytes(), donating.temporary_bytes()), (12 << 20, 8 << 20));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use]
-    pub fn donating(&self, results: impl IntoIterator<Item = usize>) -> Self {
-        let mut donating = self.clone();
-        donating.donated.extend(results);
-        donating
+    pub fn donating(&self, aliases: &[InputOutputAlias]) -> Result<Self, Error> {
+        let buffers = Buffers::new(&self.flow, &self.timeline, self.compiler.ranks(&self.flow), aliases)?;
+        Ok(Self { buffers: Arc::new(buffers), ..self.clone() })
     }
 
     fn resized(&self, bytes: impl Fn(usize, u64) -> Option<u64>) -> Self {
         let mut resized = self.clone();
         for id in self.storages.ids().filter(|id| !self.flow.is_tuple(*id)) {
-            let buffer = self.buffers.at(&self.flow, id);
+            let buffer = self.numbered.at(&self.flow, id);
             if let Some(bytes) = buffer.and_then(|buffer| bytes(buffer.index(), self.storages[id].bytes)) {
                 resized.storages[id].bytes = bytes;
             }
@@ -258,7 +244,7 @@ impl Planner {
     }
 
     fn assignment(&self, packing: Packing) -> Assignment {
-        Assignment::new(&self.flow, &*self.compiler, &self.storages, &self.buffers, &self.donated, |assigner| {
+        Assignment::new(&self.flow, &*self.compiler, &self.storages, &self.buffers, |assigner| {
             self.compiler.assign(assigner, packing);
         })
     }
@@ -341,9 +327,9 @@ impl Planner {
         let assigned: Vec<AssignedValue> =
             values.iter().filter_map(|value| self.assigned(assignment, &layout, *value)).collect();
         let mut resident: BTreeMap<usize, LiveBuffer> = BTreeMap::new();
-        let is_own = |value: &AssignedValue| !assignment.lies_in_argument[BufferId::new(value.buffer)];
-        for (at, value) in assigned.iter().enumerate().filter(|(_, value)| value.role.is_resident() && is_own(value)) {
-            let buffer = resident.entry(value.buffer).or_insert(LiveBuffer { value: at, bytes: 0 });
+        for (at, value) in assigned.iter().enumerate().filter(|(_, value)| value.role.is_resident()) {
+            let of = self.buffers.of(values[at]).map_or(value.buffer, BufferId::index);
+            let buffer = resident.entry(of).or_insert(LiveBuffer { value: at, bytes: 0 });
             buffer.bytes = buffer.bytes.max(value.bytes);
         }
         let resident: Vec<LiveBuffer> = resident.into_values().collect();
@@ -368,7 +354,7 @@ impl Planner {
             instruction: self.flow.instruction_index(op),
             is_hidden: self.flow[op].is_hidden,
             role,
-            buffer: buffer.index(),
+            buffer: self.numbered.of(value)?.index(),
             offset,
             // A value outside the temporaries' memory has an allocation that is live anyway.
             is_in_resident: layout.has_offsets && offset.is_none() && !role.is_resident(),

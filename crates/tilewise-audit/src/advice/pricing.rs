@@ -146,8 +146,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, proposals: Vec<Proposal>) ->
     let together = freed(&kept.iter().map(|(_, kept)| kept).collect::<Vec<_>>());
     if program.is_too_large() && !program.fits_without(together) {
         let enough = |proposal: &Proposal| Some(saved(&kept, proposal)).filter(|freed| program.fits_without(*freed));
-        let is_donated = kept.iter().any(|(_, before)| matches!(before.finding, Finding::UndonatedState(_)));
-        let last = narrowed(program, is_donated, enough).or_else(|| divided(program, enough));
+        let last = narrowed(program, enough).or_else(|| divided(program, enough));
         kept.extend(last.map(|(freed, proposal)| (freed.saturating_sub(together), proposal)));
     }
     let stacks = Stacks::of(program.module);

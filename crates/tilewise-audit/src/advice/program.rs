@@ -6,16 +6,13 @@ use crate::{
     program::{PlannedProgram, has_gradient, is_name, name, own_loops, root, traced},
 };
 use foldhash::{HashMap, HashSet};
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{cell::RefCell, collections::BTreeMap};
 use tilewise::{ElementType, Layout, Shape, tpu};
 use tilewise_hlo::{
-    Instruction, Module, Opcode,
+    InputOutputAlias, Instruction, Module, Opcode,
     dataflow::{Dataflow, OpId, Position},
 };
-use tilewise_memory::{Machine, MemoryPlan, Planner, ResultArray, Role};
+use tilewise_memory::{Machine, MemoryPlan, Planner, Role};
 
 /// An array in the device's default memory.
 #[derive(Clone, Debug)]
@@ -59,6 +56,9 @@ impl LiveArray<'_> {
     }
 }
 
+/// Arguments, by number, in whose memory results lie, by the results' indices.
+pub(crate) type Donated = BTreeMap<Vec<usize>, usize>;
+
 /// New buffer sizes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct BufferChanges {
@@ -66,8 +66,8 @@ pub(crate) struct BufferChanges {
     pub(crate) at_most: BTreeMap<usize, u64>,
     /// Exact sizes in bytes, less or more than now, by the buffer's number.
     pub(crate) exactly: BTreeMap<usize, u64>,
-    /// The buffers of results that then lie in arguments' memory.
-    pub(crate) donated: BTreeSet<usize>,
+    /// The arguments that are then donated.
+    pub(crate) donated: Donated,
 }
 
 impl BufferChanges {
@@ -106,6 +106,8 @@ pub(crate) struct ProgramModel<'m> {
     planner: &'m Planner,
     /// The buffers of arguments' real and imaginary parts, or lower and upper words, each with its argument's.
     halves: Vec<[usize; 2]>,
+    /// The planner of the program with the donated arguments that were asked for last.
+    donating: RefCell<Option<(Donated, Planner)>>,
     /// The program's totals with changes that were priced before: each is a plan of its own.
     totals: RefCell<HashMap<BufferChanges, u64>>,
 }
@@ -167,6 +169,7 @@ impl<'m> ProgramModel<'m> {
             planner: planned.planner.as_ref()?,
             halves,
             totals: RefCell::default(),
+            donating: RefCell::default(),
         })
     }
 
@@ -238,21 +241,32 @@ impl<'m> ProgramModel<'m> {
         if let Some(total) = self.totals.borrow().get(&all) {
             return *total;
         }
-        let planner = self.planner.donating(all.donated.iter().copied());
-        let total = planner.total_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes));
+        let total =
+            |planner: &Planner| planner.total_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes));
+        let total = if all.donated.is_empty() { total(self.planner).ok() } else { self.donating(&all.donated, total) };
         let total = total.unwrap_or(self.total_bytes);
         self.totals.borrow_mut().insert(all, total);
         total
     }
 
+    /// The total by a planner of the program with these donated arguments, which most changes are priced with.
+    fn donating(
+        &self,
+        donated: &Donated,
+        total: impl FnOnce(&Planner) -> Result<u64, tilewise_memory::Error>,
+    ) -> Option<u64> {
+        let mut kept = self.donating.borrow_mut();
+        if kept.as_ref().is_none_or(|(of, _)| of != donated) {
+            let aliases = donated.iter().map(|(index, number)| InputOutputAlias::of_parameter(index.clone(), *number));
+            let planner = self.planner.donating(&aliases.collect::<Vec<_>>()).ok()?;
+            *kept = Some((donated.clone(), planner));
+        }
+        total(&kept.as_ref()?.1).ok()
+    }
+
     /// Bytes that all these changes free.
     pub(crate) fn freed_with<'a>(&self, changes: impl IntoIterator<Item = &'a BufferChanges>) -> u64 {
         self.total_bytes.saturating_sub(self.total_with(changes))
-    }
-
-    /// The arrays of the program's result, in the order of its shape.
-    pub(crate) fn result_arrays(&self) -> impl Iterator<Item = ResultArray> {
-        self.planner.results()
     }
 
     /// Changes without those of arguments' halves: the compiler takes an argument apart as a whole, before what reads it in parts.
@@ -268,8 +282,7 @@ impl<'m> ProgramModel<'m> {
     /// The program's plan with these buffer sizes.
     pub(crate) fn plan_with(&self, all: BufferChanges) -> Option<MemoryPlan> {
         let all = self.possible(all);
-        let planner = self.planner.donating(all.donated.iter().copied());
-        planner.plan_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes)).ok()
+        self.planner.plan_resized(self.plan.packing, |buffer, bytes| all.bytes(buffer, bytes)).ok()
     }
 
     /// An array as a recommendation shows it.
@@ -373,7 +386,7 @@ fn together<'a>(changes: impl IntoIterator<Item = &'a BufferChanges>) -> BufferC
             *least = (*least).min(*bytes);
         }
         all.exactly.extend(&change.exactly);
-        all.donated.extend(&change.donated);
+        all.donated.extend(change.donated.clone());
     }
     all
 }

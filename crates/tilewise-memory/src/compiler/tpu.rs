@@ -20,6 +20,7 @@ use crate::{
     machine::HBM_ALIGNMENT,
     order::post_order,
     rules::{HOST, Rules},
+    sharing,
     storage::{Storage, Storages},
 };
 
@@ -112,11 +113,14 @@ impl Rules for Tpu {
     }
 
     /// Checked at every operand whose outermost value is `before`.
-    fn may_follow(&self, flow: &Dataflow, _: &Buffers, before: ValueId, after: ValueId) -> bool {
+    fn may_follow(&self, flow: &Dataflow, buffers: &Buffers, before: ValueId, after: ValueId) -> bool {
         let result = flow.values()[after];
+        let is_untold = buffers.donated_beside.contains(&flow.values()[before]);
+        let may_share =
+            |place| self.may_share(flow, result, place) || is_untold && sharing::may_share(flow, result, place);
         flow.operands(flow.op_at(result)).iter().any(|operand| {
             let place = flow[*operand].position;
-            flow.value_at(place) == Some(before) && self.may_share(flow, result, place)
+            flow.value_at(place) == Some(before) && may_share(place)
         })
     }
 
@@ -184,13 +188,7 @@ impl Compiler for Tpu {
     }
 
     /// Sums positions, each counted.
-    fn interface(
-        &self,
-        flow: &Dataflow,
-        storages: &Storages,
-        buffers: &Buffers,
-        assignment: &Assignment,
-    ) -> Option<Interface> {
+    fn interface(&self, flow: &Dataflow, storages: &Storages, buffers: &Buffers, _: &Assignment) -> Option<Interface> {
         let entry = &flow[flow.entry()?];
         let sum = |positions: &mut dyn Iterator<Item = Position>, is_host: bool| {
             let storages = positions.map(|position| storages[position]);
@@ -198,10 +196,7 @@ impl Compiler for Tpu {
             here.map(|storage| storage.bytes).try_fold(0, u64::checked_add)
         };
         let arguments = |is_host| sum(&mut entry.parameters.iter().flat_map(|op| flow.positions(*op)), is_host);
-        let lies_in_argument =
-            |position: &Position| buffers.at(flow, *position).is_some_and(|buffer| assignment.lies_in_argument[buffer]);
-        let own = || flow.positions(entry.root).filter(|position| !lies_in_argument(position));
-        let outputs = |is_host| sum(&mut own(), is_host);
+        let outputs = |is_host| sum(&mut flow.positions(entry.root), is_host);
         let aliases = |is_host| sum(&mut buffers.donated.iter().copied(), is_host);
         Some(Interface {
             arguments: [arguments(false)?, arguments(true)?],

@@ -169,7 +169,8 @@ Rule = Callable[[Operation], Outcome]
 def linear_in(name: str, sums: list[bool]) -> range | None:
     """The operands in which an operation is linear together, if sums over the batch are all among them.
 
-    In a loop's step, it may be done on each part's share; outside of loops, sums are added up first, which may be smaller.
+    In a loop's step, it may be done on each part's share; outside of loops, sums are added up first, which may be
+    smaller.
     """
     if name in _TOGETHER:
         places = range(len(sums))[_TOGETHER[name]]

@@ -6,13 +6,16 @@ use crate::{
         evidence::{ArrayFact, Evidence},
         finding::{Finding, Jit, UndonatedState},
         message::MessageModel,
-        program::{BufferChanges, ProgramModel},
+        program::{BufferChanges, Donated, ProgramModel},
         rule::{Proposal, Rule},
     },
     program::{is_of_instruction, name, root},
 };
 use foldhash::{HashMap, HashSet};
-use std::{cmp::Reverse, collections::BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, VecDeque},
+};
 use tilewise::Shape;
 use tilewise_hlo::{InputOutputAlias, Instruction};
 
@@ -40,7 +43,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     let (program, largest) = (evidence.program()?, *largest?);
     let roots: BTreeSet<String> =
         updated.iter().filter_map(|argument| Some(root_of(&argument.live()?.instruction))).collect();
-    let donated = results_in_arguments(program, &aliases.unwrap_or_default(), &roots);
+    let results = results_in_arguments(program, &aliases.unwrap_or_default(), &roots);
     // An argument without a name in Python is donated by its number there.
     let finding = if roots.iter().any(|root| is_of_instruction(root)) {
         UndonatedState { roots: Vec::new(), donated: Vec::new(), jit: None }
@@ -53,7 +56,7 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
         UndonatedState { roots: roots.into_iter().collect(), donated, jit: Some(jit) }
     };
     Some(Proposal {
-        buffers: BufferChanges { donated, ..BufferChanges::default() },
+        buffers: BufferChanges { donated: results, ..BufferChanges::default() },
         ..Proposal::new(Finding::UndonatedState(finding), Target::Argument, largest.advised(evidence)).bound()
     })
 }
@@ -110,28 +113,21 @@ fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&d
     (saved > 0).then(|| Proposal { estimate: Some(saved), ..Proposal::new(finding, Target::Argument, about).bound() })
 }
 
-/// The buffers of results that reuse arguments' memory once these parameters of the Python function are donated: JAX
+/// The results, by index, that reuse arguments' memory once these parameters of the Python function are donated: JAX
 /// donates all arrays of a parameter, and finds each a result of its shape.
-fn results_in_arguments(
-    program: &ProgramModel<'_>,
-    aliases: &[InputOutputAlias],
-    roots: &BTreeSet<String>,
-) -> BTreeSet<usize> {
+fn results_in_arguments(program: &ProgramModel<'_>, aliases: &[InputOutputAlias], roots: &BTreeSet<String>) -> Donated {
     let taken: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
-    let mut shapes: HashMap<Shape, usize> = HashMap::default();
+    let mut free: HashMap<Shape, VecDeque<usize>> = HashMap::default();
     for argument in program.parameters().iter().filter(|argument| roots.contains(&root_of(argument))) {
-        let is_free = argument.parameter_number().is_some_and(|number| !taken.contains(&number));
-        if let (true, Ok(shape)) = (is_free, argument.shape()) {
-            *shapes.entry(shape).or_default() += 1;
+        let number = argument.parameter_number().filter(|number| !taken.contains(number));
+        if let (Some(number), Ok(shape)) = (number, argument.shape()) {
+            free.entry(shape).or_default().push_back(number);
         }
     }
     let lies_in_one: HashSet<&[usize]> = aliases.iter().map(|alias| &*alias.output_index).collect();
-    let free = program.result_arrays().filter(|result| !lies_in_one.contains(&*result.index));
-    let matched = free.filter(|result| {
-        let left = result.shape.as_ref().and_then(|shape| shapes.get_mut(shape)).filter(|left| **left > 0);
-        left.map(|left| *left -= 1).is_some()
-    });
-    matched.map(|result| result.buffer).collect()
+    let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok());
+    let leaves = result.iter().flat_map(Shape::leaves).filter(|(index, _)| !lies_in_one.contains(&**index));
+    leaves.filter_map(|(index, leaf)| Some((index.to_vec(), free.get_mut(&leaf)?.pop_front()?))).collect()
 }
 
 /// The parameter of the Python function that an argument is part of.

@@ -19,11 +19,10 @@ const MOST_KEYS: usize = 2;
 /// enough. It rounds values, so it comes after all changes that compute the same.
 pub(crate) fn narrowed(
     program: &ProgramModel<'_>,
-    is_donated: bool,
     enough: impl Fn(&Proposal) -> Option<u64>,
 ) -> Option<(u64, Proposal)> {
     let kinds = [WideStateKind::Cache, WideStateKind::FirstMoment, WideStateKind::Moments, WideStateKind::Weights];
-    let of_arguments = kinds.into_iter().filter_map(|kind| of_kind(program, kind, is_donated));
+    let of_arguments = kinds.into_iter().filter_map(|kind| of_kind(program, kind));
     of_arguments.chain(carried(program)).find_map(|proposal| Some((enough(&proposal)?, proposal)))
 }
 
@@ -43,7 +42,7 @@ fn carried(program: &ProgramModel<'_>) -> Option<Proposal> {
     Some(Proposal::new(finding, Target::Loop, program.advised(largest)).at_most(smaller).bound())
 }
 
-fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) -> Option<Proposal> {
+fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind) -> Option<Proposal> {
     let updated = program.states();
     let bare = |array: &LiveArray<'_>| array.shape.without_layout().to_string();
     let is_of_kind = |array: &&LiveArray<'_>| {
@@ -83,8 +82,8 @@ fn of_kind(program: &ProgramModel<'_>, kind: WideStateKind, is_donated: bool) ->
         }
         *shapes.entry(&array.shape).or_default() += 1;
     }
-    // The new state is a result, which has the argument's type. Of donated state no result takes memory of its own.
-    let results = program.results().filter(|_| !is_donated).filter(|result| {
+    // The new state is a result, which has the argument's type.
+    let results = program.results().filter(|result| {
         let left = shapes.get_mut(&result.shape).filter(|left| **left > 0);
         left.map(|left| *left -= 1).is_some()
     });
