@@ -172,6 +172,8 @@ pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
             Reverse(rule.level),
             !is_of_library,
             rule.is_vague(),
+            // A server that refuses its options didn't run: another error of the text is of one that did.
+            message.form == Form::CacheRoom && message.used.is_none(),
             is_estimate(message),
             message.is_retold,
             is_bare(message),

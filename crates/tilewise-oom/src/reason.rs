@@ -52,6 +52,8 @@ pub enum Reason {
     Handle,
     /// A library's handle could not be created, with memory enough: its driver or version doesn't fit.
     Unsupported,
+    /// The driver refused for another reason than a lack of memory.
+    Refused,
     /// This percentage of the pool holds arrays of the process itself.
     OwnArrays(u64),
     /// The pool may grow by the request, but finds no memory for it.
@@ -206,6 +208,7 @@ impl Message {
             None => Reason::Unknown,
             Some(_) if has("broken") => Reason::BrokenContext,
             Some(_) if has("late") => Reason::LateError,
+            Some(_) if self.refusal().is_some() => Reason::Refused,
             Some(_) if is_array() => Reason::HostArray,
             Some(_) if self.has_damaged_size() => Reason::DamagedSize,
             Some(UntiledMachine::Host) if has("pages") => Reason::Mapping,
@@ -218,6 +221,12 @@ impl Message {
             Some(UntiledMachine::Tenstorrent) => Reason::Bank(self.cause()),
             Some(_) => self.reason_on_gpu(),
         }
+    }
+
+    /// The driver's code for a refusal, if it isn't that of a lack of memory.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&str> {
+        self.facts.text("code").filter(|code| code.starts_with("CUDA_ERROR_") && *code != "CUDA_ERROR_OUT_OF_MEMORY")
     }
 
     /// The process that has more than half of what a node's processes take, by its command and its figure in GB.

@@ -137,6 +137,7 @@ fn of_machine(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
             Some(shape) => return vec![SmallerOperand { shape }],
             None => return vec![SmallerWorkspace, AnyAlgorithm],
         },
+        Form::GpuRetry if message.refusal().is_some() => return vec![OfReason(Reason::Refused)],
         Form::GpuRetry if message.facts.get("pinned").is_some() => {
             // More room only delays the end of a job that grows.
             let growth = message.job.grows.then(|| HostGrowth(message.job.rise.clone()));

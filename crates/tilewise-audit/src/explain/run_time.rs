@@ -1,6 +1,6 @@
 //! Memory held by others while a program runs, and messages that list no arrays.
 
-use super::{holders::holders, torch::leaves_graph_uncut};
+use super::{advice::is_refused_server, holders::holders, torch::leaves_graph_uncut};
 use crate::advice::{
     Recommendation, Saving, Target,
     finding::{Asker, CoreHalt, ElsewhereFinding, Finding, Holders, MemoryFinding, RunTimeFinding, Shrink},
@@ -14,8 +14,10 @@ const FEW_PERCENT: u64 = 30;
 pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let new = |finding, target| Recommendation::new(Finding::RunTime(finding), target, message.framework);
     let (asked, free) = (message.used.clone(), message.limit.clone());
-    let server = message.server.and_then(|server| server_room(message, server));
-    let mut advice: Vec<Recommendation> = server.map(|finding| new(finding, Target::Process)).into_iter().collect();
+    // A server that refuses less has no more to give.
+    let server = message.server.filter(|_| !is_refused_server(message));
+    let room = server.and_then(|server| server_room(message, server));
+    let mut advice: Vec<Recommendation> = room.map(|finding| new(finding, Target::Process)).into_iter().collect();
     if message.verdict() == OomVerdict::Fragmentation {
         let is_program = message.page() == "E0101";
         let percent = asked.as_ref().zip(message.contiguous.as_ref()).map(|(asked, piece)| {
@@ -65,7 +67,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let is_large = message.page() == "E0101"
         && message.used.as_ref().zip(message.device_bytes()).is_some_and(|(asked, all)| asked.bytes() > all / 2);
     let is_program = message.requirement.is_some() || message.module.is_some() || is_large;
-    let asker = match (Asker::of_weights(message), message.server) {
+    let asker = match (Asker::of_weights(message), server) {
         (Some(asker), _) => Some(asker),
         (None, Some(server)) => {
             let percent = message.job.serving.memory_percent;
@@ -101,7 +103,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let finding = asker.map_or(moved, |asker| RunTimeFinding::AskLess { asker, shrink });
     advice.push(new(finding, Target::Value));
     // A server's arrays are its own.
-    advice.extend(last.filter(|_| has_run || message.server.is_none()));
+    advice.extend(last.filter(|_| has_run || server.is_none()));
     advice
 }
 

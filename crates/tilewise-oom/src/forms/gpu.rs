@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
             "failed to allocate {used:size} from device[ RESOURCE_EXHAUSTED][ CUDA_ERROR_OUT_OF_MEMORY]",
             "Failed to allocate device memory of {used:size}[ RESOURCE_EXHAUSTED][ CUDA_ERROR_OUT_OF_MEMORY]",
             "could not allocate pinned {pinned:name} [memory] of size {used:count}",
-            "failed to alloc {used:count} bytes on {pinned:name}[ CUDA_ERROR_OUT_OF_MEMORY]",
+            "failed to alloc {used:count} bytes on {pinned:name}[ {code:name}]",
         ],
         ..Rule::new(Form::GpuRetry, Warning, GPU, "gpu")
     },

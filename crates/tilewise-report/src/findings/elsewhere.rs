@@ -416,7 +416,9 @@ pub(super) fn answer(message: &Message) -> [String; 2] {
     let headline = match message.form {
         Form::HostPool => format!("The pool of pinned host memory is full{asked}."),
         Form::GpuRetry => {
-            if message.facts.get("pinned").is_some() {
+            if let Some(code) = message.refusal() {
+                format!("The driver of a GPU refused {tried}: `{}`.", visible(code))
+            } else if message.facts.get("pinned").is_some() {
                 format!("Warning: a host had no pinned memory for {tried}.")
             } else {
                 format!("Warning: a GPU had no memory for {tried}; what asked tries again with less.")

@@ -60,6 +60,12 @@ pub(super) fn step(reason: Reason, about: &Recommendation) -> Words {
         )
         .task("Install a newer driver, or libraries that fit this one")
         .code(None, "nvidia-smi  # the driver's version, and the newest CUDA that it runs"),
+        Reason::Refused => Words::new(
+            "See whether the driver works for this user: as another one (`sudo`, the group `video`), after a restart, and with libraries that were \
+             built for its version. It refuses whatever is asked for",
+        )
+        .task("See whether the driver works: rights, version, a restart")
+        .code(None, "nvidia-smi  # the driver's version, and the newest CUDA that it runs\nid -nG; ls -l /dev/nvidia* /dev/nvhost*  # may this user open them?"),
         Reason::BrokenContext => Words::new(
             "Take another implementation or version of the operation that broke the GPU's context, after which every request fails: a kernel of a \
              library for that GPU is the first suspect. The first error of the log names it, or a run in which each operation is waited for",
@@ -183,6 +189,7 @@ fn smaller_pool(sentence: &str, about: &Recommendation) -> Words {
 /// The reason as a sentence; empty where the message shows none.
 pub(super) fn sentence(message: &Message) -> String {
     match message.reason() {
+        Reason::Refused => "That isn't the code of a lack of memory.",
         Reason::BrokenContext => "After an illegal access every request fails.",
         Reason::LateError => {
             "The GPU has no memory for cuBLAS, or an operation before this one failed: CUDA reports errors late."

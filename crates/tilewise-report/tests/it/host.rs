@@ -228,3 +228,21 @@ fn questions_without_an_error() {
         "I scan 1000 steps with jax.lax.scan(jax.checkpoint(step)) and its gradient runs out of memory on my TPU.";
     assert!(!first_change(kept).0.starts_with("Recompute the loop's step"));
 }
+
+/// Codes of the driver but the one of a lack of memory.
+#[test]
+fn a_driver_refuses_for_another_reason() {
+    let text = |code: &str| {
+        format!(
+            "cuda_driver.cc:967] failed to alloc 1048576 bytes on host: {code}\n\
+             pool_allocator.h:195] could not allocate pinned host memory of size: 1048576"
+        )
+    };
+    let (task, screen) = first_change(&text("CUDA_ERROR_UNKNOWN"));
+    assert_eq!(task, "See whether the driver works: rights, version, a restart");
+    assert!(screen.starts_with("The driver of a GPU refused a request of 1.00 MiB: `CUDA_ERROR_UNKNOWN`."), "{screen}");
+    assert_eq!(
+        first_change(&text("CUDA_ERROR_OUT_OF_MEMORY")).0,
+        "If an error follows, free or pin less of the host's memory"
+    );
+}

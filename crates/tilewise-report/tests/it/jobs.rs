@@ -41,6 +41,13 @@ fn the_whole_model_is_told_of() {
 fn servers_refuse_what_they_would_set_aside() {
     let sglang = "sglang: mem_fraction_static=0.88\nRuntimeError: Not enough memory. Please try to increase --mem-fraction-static.";
     assert_eq!(first_change(sglang).0, "Raise `--mem-fraction-static` (0.88 now), as the error says");
+    // A training program beside it: the server has no more to give, and its hint isn't about that program.
+    let both = format!(
+        "RESOURCE_EXHAUSTED: Error loading program 'jit_training_step': Attempting to reserve 7.82G. That was not \
+         possible. There are 5.68G free.\n{sglang}"
+    );
+    let (task, screen) = first_change(&both);
+    assert!(!screen.contains("--mem-fraction-static") && screen.contains("7.82 GiB asked for"), "{task}: {screen}");
     let swap = "ValueError: Too large swap space. 4.00 GiB out of the 4.30 GiB total CPU memory is allocated for the swap space.";
     assert!(first_change(swap).1.contains("--swap-space 1"));
 }

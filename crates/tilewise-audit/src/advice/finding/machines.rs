@@ -323,7 +323,7 @@ impl ElsewhereFinding {
             | Self::ServerLength(_)
             | Self::LlamaLayers { .. }
             | Self::UnifiedMemory { .. } => Change::Limit,
-            Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Unsupported)
+            Self::OfReason(Reason::BrokenContext | Reason::DamagedSize | Reason::Refused | Reason::Unsupported)
             | Self::OtherKernel
             | Self::Implementation(_)
             | Self::AnyAlgorithm
