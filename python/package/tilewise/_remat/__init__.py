@@ -66,7 +66,7 @@ def remat(
         ...     return jax.tree.map(lambda w, g: w - 0.1 * g, weights, jax.grad(loss)(weights))
         >>> x = jax.ShapeDtypeStruct((2**17, 256), jnp.bfloat16)
         >>> weights = [jax.ShapeDtypeStruct((256, 256), jnp.bfloat16)] * 8
-        >>> found = remat(step, weights, x, tpu="v5e", hbm_limit="800MiB", progress=False)
+        >>> found = remat(step, weights, x, tpu="v5e", hbm_limit="400MiB", progress=False)
         >>> found.fits, found.rows[0].name, found.rows[0].fits
         (True, 'as written', False)
     """
