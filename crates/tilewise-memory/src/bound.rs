@@ -21,18 +21,22 @@ use crate::{Error, ErrorKind, Machine, buffers::donations, compiler, planner::Fu
 /// use tilewise::tpu::Generation;
 /// use tilewise_hlo::{Module, dataflow::Dataflow};
 ///
-/// let module = Module::parse("\
-/// HloModule m
+/// let text = "\
+/// HloModule m, input_output_alias={}
 ///
 /// ENTRY %main (x: f32[8,128]) -> f32[8,128] {
 ///   %x = f32[8,128]{1,0:T(8,128)} parameter(0)
 ///   %a = f32[8,128]{1,0:T(8,128)} negate(%x)
 ///   ROOT %b = f32[8,128]{1,0:T(8,128)} dot(%a, %a)
 /// }
-/// ")?;
-/// let flow = Dataflow::new(&module);
+/// ";
+/// let most = |text: &str| {
+///     let flow = Dataflow::new(&Module::parse(text)?);
+///     tilewise_memory::unshared_bytes(&flow, Generation::V5e.into())
+/// };
 /// // An argument and a result of 4 KiB; a temporary takes a multiple of 16 KiB.
-/// assert_eq!(tilewise_memory::unshared_bytes(&flow, Generation::V5e.into())?, (4 + 4 + 16) << 10);
+/// assert_eq!(most(text)?, (4 + 4 + 16) << 10);
+/// assert_eq!(most(&text.replace("alias={}", "alias={ {}: (0, {}) }"))?, (4 + 16) << 10);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn unshared_bytes(flow: &Dataflow, machine: Machine) -> Result<u64, Error> {
@@ -48,7 +52,7 @@ pub fn unshared_bytes(flow: &Dataflow, machine: Machine) -> Result<u64, Error> {
         Ok::<(), Error>(())
     };
     // A result in a donated argument is counted as the argument.
-    let given: HashSet<_> = donations(flow, &[])?.into_iter().map(|(_, result)| result).collect();
+    let given: HashSet<_> = donations(flow)?.into_iter().map(|(_, result)| result).collect();
     let arguments = flow[entry].parameters.iter().flat_map(|op| flow.positions(*op));
     let results = flow.positions(flow[entry].root).filter(|position| !given.contains(position));
     for position in arguments.chain(results).filter(|position| storages[*position].memory_space != HOST) {

@@ -62,9 +62,8 @@ impl Buffers {
             union.join_callees(op);
         }
         let mut donated = HashSet::default();
-        let given = flow.module().input_output_aliases()?;
-        let further = donations(flow, aliases)?;
-        for (parameter, output) in donations(flow, &given)?.into_iter().chain(further.iter().copied()) {
+        let further = positions(flow, aliases)?;
+        for (parameter, output) in donations(flow)?.into_iter().chain(further.iter().copied()) {
             donated.insert(parameter);
             union.join(output, parameter);
         }
@@ -174,7 +173,12 @@ impl Buffers {
 }
 
 /// Positions of donated arguments, each with the result that takes it over (`input_output_alias`).
-pub(crate) fn donations(flow: &Dataflow, aliases: &[InputOutputAlias]) -> Result<Vec<(Position, Position)>, Error> {
+pub(crate) fn donations(flow: &Dataflow) -> Result<Vec<(Position, Position)>, Error> {
+    positions(flow, &flow.module().input_output_aliases()?)
+}
+
+/// The positions of aliases: of an argument, and of the result that takes it over.
+fn positions(flow: &Dataflow, aliases: &[InputOutputAlias]) -> Result<Vec<(Position, Position)>, Error> {
     let entry = flow.entry().ok_or(ErrorKind::NoEntry)?;
     let parameters = &flow[entry].parameters;
     let pairs = aliases.iter().filter_map(|alias| {
