@@ -229,6 +229,12 @@ impl Message {
         self.facts.text("code").filter(|code| code.starts_with("CUDA_ERROR_") && *code != "CUDA_ERROR_OUT_OF_MEMORY")
     }
 
+    /// Whether a server of the text refused its options, by which its weights and cache have too little.
+    #[must_use]
+    pub fn has_refused_server(&self) -> bool {
+        self.others.iter().any(|other| other.form == Form::CacheRoom)
+    }
+
     /// The process that has more than half of what a node's processes take, by its command and its figure in GB.
     #[must_use]
     pub fn most_of_node(&self) -> Option<(&str, &str)> {

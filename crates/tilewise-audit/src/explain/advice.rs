@@ -356,15 +356,10 @@ fn looks_inside(finding: &Finding) -> Option<Option<Shrink>> {
     }
 }
 
-/// Whether a server of the same text refused its options, by which its weights and cache have too little.
-pub(super) fn is_refused_server(message: &Message) -> bool {
-    message.others.iter().any(|other| other.form == Form::CacheRoom)
-}
-
 /// Puts the setting that the error itself names first.
 pub(super) fn with_told(mut advice: Vec<Recommendation>, message: &Message) -> Vec<Recommendation> {
     // The hint of a server that refuses its options isn't about another program.
-    let is_of_server = message.form != Form::CacheRoom && is_refused_server(message);
+    let is_of_server = message.form != Form::CacheRoom && message.has_refused_server();
     let told = message.job.told.clone().filter(|_| message.form.level() == Level::Error && !is_of_server);
     let is_told = |piece: &Recommendation| match (&piece.finding, &told) {
         (Finding::Elsewhere(ElsewhereFinding::ServerPrograms { server, .. }), Some(told)) => {

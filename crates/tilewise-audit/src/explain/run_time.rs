@@ -1,6 +1,6 @@
 //! Memory held by others while a program runs, and messages that list no arrays.
 
-use super::{advice::is_refused_server, holders::holders, torch::leaves_graph_uncut};
+use super::{holders::holders, torch::leaves_graph_uncut};
 use crate::advice::{
     Recommendation, Saving, Target,
     finding::{Asker, CoreHalt, ElsewhereFinding, Finding, Holders, MemoryFinding, RunTimeFinding, Shrink},
@@ -15,7 +15,7 @@ pub(super) fn of(message: &Message) -> Vec<Recommendation> {
     let new = |finding, target| Recommendation::new(Finding::RunTime(finding), target, message.framework);
     let (asked, free) = (message.used.clone(), message.limit.clone());
     // A server that refuses less has no more to give.
-    let server = message.server.filter(|_| !is_refused_server(message));
+    let server = message.server.filter(|_| !message.has_refused_server());
     let room = server.and_then(|server| server_room(message, server));
     let mut advice: Vec<Recommendation> = room.map(|finding| new(finding, Target::Process)).into_iter().collect();
     if message.verdict() == OomVerdict::Fragmentation {
